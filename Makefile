@@ -82,44 +82,50 @@ summary: $(CDK) ## Show the results and the next commands
 ##@ Development
 
 test: test-cdk test-training ## Run every fast test
-test-cdk: $(CDK) ## Run the tests of stacks, constructs and workloads
+test-cdk: $(CDK) ## Run the fast tests of stacks, constructs and workloads
 	@python -m pytest --ignore=tests/training --ignore=tests/containers --ignore=tests/deploy -n 2 --dist loadfile
-TEST_TRAINING = .venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs --ignore=tests/training/torch_imagenet -n 2 --dist loadfile
+TEST_TRAINING = .venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs \
+	--ignore=tests/training/torch_imagenet -n 2 --dist loadfile
 test-training: $(TRAINING) ## Run the fast tests of the training code
 	@$(TEST_TRAINING) -m "not whole_run"
-test-runs: $(TRAINING) ## Train the programs on two ranks, stop, kill and resume them; 8 minutes
+test-runs: $(TRAINING) ## Train the programs on two ranks, stop, kill and resume them
 	@$(TEST_TRAINING) -m whole_run
-test-torch: $(TRAINING) $(TORCH) ## Train with PyTorch on two ranks, kill, stop and resume them; and its unit tests
-	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet --ignore=tests/training/torch_imagenet/long_runs
-test-torch-elastic: $(CDK) $(TRAINING) $(TORCH) ## Lose and start nodes and stores of torchrun, c10d and etcd (needs root; etcd needs Debian)
-	@setup/etcd.sh
-	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet/long_runs -rs
-test-mask-rcnn: $(TRAINING) ## Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks; 10 minutes
-	@.venv-training/bin/python -m pytest tests/training/mask_rcnn/long_runs
 
-test-containers: $(CDK) ## Run jobs in containers as the operator does, and kill a worker (needs root; podman)
+# Each suite of test-long is a target whose comment is its line in the list.
+SUITES := $(shell sed -n 's/^long-\([a-z-]*\):.*/\1/p' Makefile)
+WANTED := $(if $(filter-out $(SUITES),$(SUITE)),,$(addprefix long-,$(SUITE)))
+test-long: $(or $(WANTED),list-suites) ## Run long suites, which have their own needs (SUITE=deploy, or several); without SUITE, list them
+
+list-suites:
+	@echo "error: SUITE is $(if $(SUITE),'$$SUITE',missing); give one or several of these, such as SUITE=deploy:" >&2
+	@awk -F ':.*#: ' '/^long-[a-z-]+:.*#: / {printf "  %-14s %s\n", substr($$1, 6), $$2}' $(MAKEFILE_LIST) >&2
+	@exit 2
+
+long-containers: $(CDK) #: Run jobs in containers as the operator does, and kill a worker (needs root; podman)
 	@setup/containers.sh
 	@python -m pytest tests/containers -rs
-
-test-image: $(CDK) ## Build the image for GPUs from packages, and test it without a GPU (needs root; podman)
+long-deploy: $(CDK) $(DEPLOY) #: Deploy, change, break and destroy five configurations on an emulator of AWS
+	@python -m pytest tests/deploy -x -v --durations=0 --durations-min=5
+INJECT = -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS")
+long-faults: $(TRAINING) #: Inject faults into runs of ResNet-50 and Mask R-CNN (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
+	@.venv-training/bin/python $(INJECT) $${LIVES:-}
+long-fresh: #: Quickstart and test in a bare Debian 12 with 12 GB of disk, as a user without root (needs root; debootstrap)
+	@setup/fresh.sh
+long-image: $(CDK) #: Build the image for GPUs from packages, and test it without a GPU (needs root; podman)
 	@setup/containers.sh
 	@python -m pytest tests/containers/gpu_image.py -rs
-
-test-torch-image: $(CDK) ## Build the image with PyTorch from packages, and test it without a GPU (needs root; podman)
+long-mask-rcnn: $(TRAINING) #: Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks
+	@.venv-training/bin/python -m pytest tests/training/mask_rcnn/long_runs
+long-torch: $(TRAINING) $(TORCH) #: Train with PyTorch on two ranks, kill, stop and resume them; and its unit tests
+	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet --ignore=tests/training/torch_imagenet/long_runs
+long-torch-elastic: $(CDK) $(TRAINING) $(TORCH) #: Lose and start nodes and stores of torchrun, c10d and etcd (needs root; etcd needs Debian)
+	@setup/etcd.sh
+	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet/long_runs -rs
+long-torch-faults: $(CDK) $(TRAINING) $(TORCH) #: Inject faults into runs with PyTorch (SEED=7, FAULTS=200, LIVES=store-1; a full disk needs root)
+	@.venv-torch/bin/python $(INJECT) --torch $${LIVES:-}
+long-torch-image: $(CDK) #: Build the image with PyTorch from packages, and test it without a GPU (needs root; podman)
 	@setup/containers.sh
 	@python -m pytest tests/containers/torch_image.py -rs
-
-test-deploy: $(CDK) $(DEPLOY) ## Deploy, change, break and destroy five configurations on an emulator of AWS; 8 minutes
-	@python -m pytest tests/deploy -x -v --durations=0 --durations-min=5
-
-test-faults: $(TRAINING) ## Inject faults into runs of ResNet-50 and Mask R-CNN; 20 minutes (SEED=7, FAULTS=1000, LIVES=killed-3; a full disk needs root)
-	@.venv-training/bin/python -m tests.faults $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $${LIVES:-}
-
-test-torch-faults: $(CDK) $(TRAINING) $(TORCH) ## Inject faults into runs with PyTorch (SEED=7, FAULTS=200, LIVES=store-1; a full disk needs root)
-	@.venv-torch/bin/python -m tests.faults --torch $(if $(SEED),--seed "$$SEED") $(if $(FAULTS),--faults "$$FAULTS") $${LIVES:-}
-
-test-fresh: ## Run quickstart and test in a bare Debian 12 with 12 GB of disk, as a user without root (needs root; debootstrap)
-	@setup/fresh.sh
 
 check: lint types scan docs test test-runs ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
@@ -136,12 +142,12 @@ scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@python -m scan
 
 docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old picture is an error
-	@echo "==> docs/pictures/, docs/lint-rules.md, docs/plan-validation.md: compared with the templates and the code"
+	@echo "==> docs/pictures/, docs/lint-rules.md, docs/plan-validation.md: compared with the code"
 	@python -m docs.site.pictures --check
 	@echo "==> sphinx: the site into dist/docs/"
 	@rm -rf dist/docs
 	@python -m sphinx -b html -W --keep-going -E -q -c docs -d .setup/doctrees . dist/docs
-pictures: $(CDK) ## Draw docs/pictures/, write docs/lint-rules.md and docs/plan-validation.md, from the templates and the code
+pictures: $(CDK) ## Draw docs/pictures/, write docs/lint-rules.md and docs/plan-validation.md, from graphs and code
 	@python -m docs.site.pictures
 pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after a new MPI operator
 	@python -m setup.record_pod_types
@@ -198,6 +204,7 @@ clean: ## Remove the output of all other targets, except runs/ with its checkpoi
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary test test-cdk test-training \
-	test-containers test-deploy test-faults test-fresh test-image test-mask-rcnn test-runs test-torch test-torch-elastic test-torch-faults test-torch-image check lint types scan docs pictures pod-types bench bench-synth bench-input \
-	bench-scaling bench-accuracy bench-torch-scaling bench-torch-accuracy bench-gpu bench-roi-align train-shapes wheel snapshots lock outdated clean help
+.PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary \
+	test test-cdk test-training test-runs test-long list-suites $(addprefix long-,$(SUITES)) check lint types scan docs \
+	pictures pod-types bench bench-synth bench-input bench-lint bench-scaling bench-accuracy bench-torch-scaling \
+	bench-torch-accuracy bench-gpu bench-roi-align train-shapes wheel snapshots lock outdated clean help

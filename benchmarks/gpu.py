@@ -18,7 +18,7 @@ FIRST_BATCH = 64
 NO_GPU = "no GPU here: nothing is measured"
 
 Trial = Callable[..., dict[str, Any]]
-"""Runs `benchmarks.gpu_trial` with these arguments and returns what it has found."""
+"""Runs `benchmarks.gpu_trial` with these arguments and returns its results."""
 
 
 @dataclass(frozen=True, slots=True)

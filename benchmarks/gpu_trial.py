@@ -110,13 +110,13 @@ def _rate(run: Callable[[], object], count: int) -> float:
 
 
 def main() -> None:
-    """Measure what the command line names."""
-    what, *rest = sys.argv[1:]
-    if what == "device":
+    """Run the trial that the command line names."""
+    trial, *rest = sys.argv[1:]
+    if trial == "device":
         found = device()
-    elif what == "images":
+    elif trial == "images":
         found = images(Path(rest[0]))
-    elif what == "train":
+    elif trial == "train":
         found = train(int(rest[0]), Path(rest[1]) if rest[1:] else None)
     else:
         found = decode(Path(rest[0]))

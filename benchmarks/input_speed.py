@@ -86,7 +86,7 @@ def measure(batches: Iterable[object]) -> tuple[float, float]:
 
 
 def check(rates: Rates) -> None:
-    """Print the table, and end the program with what is too slow."""
+    """Print the table, and end the program with the rates that are too low."""
     print(f"{'':20}{'images / CPU second':>34}{'images / second':>34}")
     for name, values in rates.items():
         print(f"{name:20}{_spread(values, 0):>34}{_spread(values, 1):>34}")

@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def measured(name: str) -> float:
-    """Print a row for each kind of mistake in a set, and what was missed; return the share that was found."""
+    """Print a row for each kind of mistake in a set, and the missed ones; return the share that was found."""
     mistakes = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
     found = {one["id"]: is_found(one) for one in mistakes}
     every, hit = Counter(one["kind"] for one in mistakes), Counter(one["kind"] for one in mistakes if found[one["id"]])

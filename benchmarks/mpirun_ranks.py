@@ -22,7 +22,7 @@ def start(
 
     Args:
         ranks: Number of ranks.
-        arguments: Of Python.
+        arguments: Arguments of Python.
         bind_to: `core`: one for each rank, from the first; `none`.
         pipes: As `subprocess.Popen` takes it for stdin and stdout; stdin is rank 0's.
         variables: Added to the environment.

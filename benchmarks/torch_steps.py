@@ -29,10 +29,10 @@ class Steps:
         """Make network and input.
 
         Args:
-            device: Of the rank.
+            device: Device of the rank.
             batch: Images of a rank and step.
             image_size: Pixels of each side.
-            data_dir: Of the images; None for noise that is on the device already.
+            data_dir: Folder of the images; None for noise that is on the device already.
         """
         precision = "mixed_float16" if device.type == "cuda" else "float32"
         torch.backends.cudnn.benchmark = True

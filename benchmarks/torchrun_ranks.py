@@ -18,7 +18,7 @@ def start(
 
     Args:
         ranks: Number of ranks.
-        arguments: Of Python.
+        arguments: Arguments of Python.
         bind_to: `none`: torchrun binds no rank to a core; one that is to be bound binds itself.
         pipes: As `subprocess.Popen` takes it for stdin and stdout, which all ranks have.
         variables: Added to the environment.

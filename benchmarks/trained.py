@@ -13,8 +13,8 @@ def train(arguments: Sequence[str], output: Path, *, torch: bool = False) -> tup
     """Run Python with these arguments and '--output-dir' on two ranks; return results.json and the seconds.
 
     Args:
-        arguments: Of Python.
-        output: Of the run.
+        arguments: Arguments of Python.
+        output: Output folder of the run.
         torch: Whether PyTorch's launcher and environment start the ranks, not MPI's.
     """
     started = time.monotonic()

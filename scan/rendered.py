@@ -1,4 +1,4 @@
-"""Render what the command line can render: every recipe, and the platform with every part and volume."""
+"""Render every recipe, and the platform with every part and volume."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a scanner finds, and which findings the project suppresses."""
+"""Findings of the scanners, and those that the project suppresses."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Finding:
         scanner: Name of the scanner.
         rule: Id of the rule.
         resource: A path in the construct tree, a resource of a template, or a Kubernetes object.
-        message: What is wrong.
+        message: The scanner's message.
     """
 
     scanner: str

@@ -1,4 +1,4 @@
-"""Runs cfn-lint and checkov, both offline, and reads what they say."""
+"""Run cfn-lint and checkov, both offline, and read their findings."""
 
 import json
 import os

@@ -14,7 +14,7 @@ _WRITTEN_BY_GIT = re.compile(r'Merge (branch|remote-tracking|commit|tag|pull req
 
 
 def problem(message: str) -> str | None:
-    """Return what is wrong with the title, or None.
+    """Return the problem with the title, or None.
 
     Args:
         message: The whole commit message.

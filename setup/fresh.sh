@@ -8,14 +8,14 @@ root=$folder/root
 clone=/home/user/cdk-training-cluster
 
 if [ "${1:-}" != inside ]; then
-    [ "$(id -u)" -eq 0 ] || fail "make test-fresh mounts a disk and changes the root folder; run it as root"
+    [ "$(id -u)" -eq 0 ] || fail "make test-long SUITE=fresh mounts a disk and changes the root folder; run it as root"
     for program in debootstrap mkfs.ext4 setpriv unshare; do
         command -v "$program" >/dev/null || PATH=$PATH:/usr/sbin command -v "$program" >/dev/null ||
             fail "$program is missing; install it (Debian: debootstrap e2fsprogs util-linux) and run make again"
     done
     mkdir -p "$state"
     exec 9>"$state/fresh.lock"
-    flock --nonblock 9 || fail "make test-fresh runs already in $PWD; wait for its end"
+    flock --nonblock 9 || fail "make test-long SUITE=fresh runs already in $PWD; wait for its end"
     [ -z "$(git status --porcelain)" ] || echo "note: changes without a commit are not in the clone that is tested"
     # In separate namespaces: mounts and processes end with this script, however it ends, and the disk's file here,
     # or at the next start.

@@ -73,7 +73,7 @@ class Line:
 
     Attributes:
         kind: `older` than its source, `old` by its date, or `unread`.
-        text: What it is, in the catalog and in the source.
+        text: The thing, with its versions in the catalog and in the source.
     """
 
     kind: str
@@ -84,7 +84,7 @@ class Line:
 
 
 class Sources:
-    """What is read from outside; a test replaces it."""
+    """The sources outside of the repository; a test replaces them."""
 
     def chart(self, repository: str, name: str) -> str:
         """Return the newest version of a chart in a repository."""
@@ -150,7 +150,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def outdated(sources: Sources, *, today: date, days: int = _DAYS) -> Iterator[Line]:
-    """Yield what is older than its source, what was read long ago, and what could not be read.
+    """Yield a line for each row that is older than its source, was read long ago, or could not be read.
 
     Args:
         sources: Where to read.

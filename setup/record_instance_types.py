@@ -1,4 +1,4 @@
-"""Record what EC2 returned about the families of the catalog: DescribeInstanceTypes, and DescribeInstanceTypeOfferings.
+"""Record EC2's answers on the families of the catalog: DescribeInstanceTypes, and DescribeInstanceTypeOfferings.
 
 The package moto contains such recordings; no AWS account is needed. The newest wheel goes first; it alone says where
 EC2 offers a type. A later wheel fills in the facts of types that EC2 has retired since:

@@ -8,7 +8,6 @@ import pytest
 import training_cluster
 from docs.site.page_list import LIST, pages
 from setup.source_tree import ROOT, files, relative
-from training_workloads.lint.rules import EVERY_RULE
 from training_workloads.recipes import NEEDS, RECIPES
 
 PAGES = [path for path in files() if path.suffix == ".md" and not path.is_relative_to(ROOT / "workloads")]
@@ -52,11 +51,6 @@ def test_every_public_name_has_its_page() -> None:
     with_a_construct = re.compile(r"\w+(Spec|Estimate)")
     names = [name for name in training_cluster.__all__ if not with_a_construct.fullmatch(name)]
     assert [name for name in names if f"`{name}`" not in index] == []
-
-
-def test_the_readme_has_the_number_of_rules() -> None:
-    number = len(EVERY_RULE)
-    assert f"[{number} lint rules](docs/lint.md)" in (ROOT / "README.md").read_text()
 
 
 def test_the_readme_has_the_number_of_jobs() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -115,7 +116,8 @@ def test_a_failed_command_shows_its_output_and_the_next_step(root: Path, tmp_pat
 def test_a_step_is_one_line(root: Path, tmp_path: Path) -> None:
     text = "begin x; step 'packages'; quietly 'install' bash -c 'seq 100'; finish '7 packages'; complete"
     result = subprocess.run(script(root, text), cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert (result.stdout, result.stderr) == ("==> packages ... 7 packages, 0 s\n", "")
+    assert re.fullmatch(r"==> packages \.\.\. 7 packages, \d+ s\n", result.stdout)
+    assert result.stderr == ""
     assert (tmp_path / ".setup/x.done").exists()
 
 
@@ -168,7 +170,7 @@ def clone(root: Path, tmp_path: Path) -> Path:
 
 
 def in_a_terminal(command: list[str], folder: Path) -> str:
-    """Return what a command shows on a terminal."""
+    """Return the output of a command on a terminal."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     done = subprocess.run(command, cwd=folder, env=environment, stdout=theirs, stderr=theirs, timeout=30, check=False)
@@ -217,7 +219,7 @@ def test_without_python_3_11_the_training_side_says_what_to_do(clone: Path) -> N
 
 @pytest.fixture
 def makefile(root: Path, tmp_path: Path) -> Path:
-    """A folder with the Makefile and what it reads."""
+    """Return a folder with the Makefile and the files that it reads."""
     for name in ("Makefile", "pyproject.toml", "package-lock.json"):
         shutil.copy(root / name, tmp_path)
     for name in ("setup", "requirements"):
@@ -242,13 +244,34 @@ def test_quickstart_completes_the_cdk_side_before_it_installs_the_training_side(
 
 def test_pytorch_is_installed_apart_and_after_the_training_side_whose_python_it_takes(makefile: Path) -> None:
     assert "setup/torch.sh" not in make(makefile, "-n", "setup").stdout
-    plan = make(makefile, "-n", "test-torch").stdout
+    plan = make(makefile, "-n", "test-long", "SUITE=torch").stdout
     order = ["setup/cdk.sh", "setup/training.sh", "setup/torch.sh", ".venv-torch/bin/python -m pytest"]
     places = [plan.index(command) for command in order]
     assert places == sorted(places)
     # Its tests import PyTorch.
     assert "--ignore=tests/training/torch_imagenet" in make(makefile, "-n", "test-training").stdout
     assert ".venv-torch" in make(makefile, "-n", "clean").stdout
+
+
+@pytest.mark.parametrize(
+    ("suite", "error"),
+    [([], "error: SUITE is missing; give one "), (["SUITE=deploy it's"], "error: SUITE is 'deploy it's'; give one ")],
+)
+def test_an_unknown_suite_is_answered_with_the_list_which_the_guide_has_too(
+    suite: list[str], error: str, makefile: Path, root: Path
+) -> None:
+    result = make(makefile, "test-long", *suite)
+    assert (result.returncode, result.stdout) == (2, "")
+    first, *listed = result.stderr.splitlines()[:-1]
+    assert first.startswith(error)
+    suites = re.findall(r"^\| `([a-z-]+)` \|", (root / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)
+    assert [line.split()[0] for line in listed] == suites
+
+
+def test_several_suites_run_one_after_the_other(makefile: Path) -> None:
+    plan = make(makefile, "-n", "test-long", "SUITE=faults deploy", "SEED=7", "LIVES=killed-3").stdout
+    faults = '.venv-training/bin/python -m tests.faults --seed "$SEED"  ${LIVES:-}'
+    assert 0 < plan.index(faults) < plan.index("python -m pytest tests/deploy")
 
 
 def test_docs_are_installed_again_into_a_new_environment(makefile: Path) -> None:

@@ -10,7 +10,7 @@ __all__ = ["setup"]
 
 _MARK = re.compile(r"<!-- api: (?P<module>[\w.]+) -->")
 
-#: Packages whose members are ours: what a class inherits from the CDK is in the CDK's reference.
+#: Packages whose members are shown: the CDK's reference has those that a class inherits from the CDK.
 OURS = ("training_cluster", "training_workloads")
 
 
@@ -70,7 +70,7 @@ def signature(kind: type) -> inspect.Signature | None:
 
 
 def _of_subclass(kind: type, annotation: Any) -> Any:
-    """Return what a class gives for the type variable of its generic base."""
+    """Return the type that a class gives for the type variable of its generic base."""
     bases = [get_args(base) for base in getattr(kind, "__orig_bases__", ())]
     return bases[0][0] if isinstance(annotation, TypeVar) and bases and bases[0] else annotation
 

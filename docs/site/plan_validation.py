@@ -1,4 +1,4 @@
-"""The page that compares the predictions of `trainctl plan` with what was published, and its chart."""
+"""The page that compares the predictions of `trainctl plan` with published figures, and its chart."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -8,17 +8,16 @@ from textwrap import fill
 from training_workloads.catalog.all_reduce_curves import EFA_PAIRS, NVLINK_GIGABYTES
 from training_workloads.catalog.published_rates import MASK_RCNN, MODELS
 from training_workloads.catalog.published_runs import PUBLISHED_RUNS, PublishedRun
-from training_workloads.planning.all_reduce import Network, all_reduce_seconds, bus_bandwidth
+from training_workloads.planning.all_reduce import Network, all_reduce_seconds
 from training_workloads.planning.calibration import (
     between_nodes,
     fitted_constants,
     hop_seconds,
     line_rate_share,
-    pair_network,
     predicted_rate,
     within_node,
 )
-from training_workloads.planning.line_chart import PUBLISHED, Line, line_chart
+from training_workloads.planning.chart import PUBLISHED, Line, line_chart
 from training_workloads.planning.prediction import predict
 from training_workloads.planning.published_comparison import (
     Compared,
@@ -34,64 +33,46 @@ __all__ = ["seed_chart", "validation_page"]
 _P3 = "p3.16xlarge"
 _SEED_GPUS = 160
 _LIMIT = 0.25
-_OTHER_SIZES = (16, 32, 64, 128)
 _ISSUE = "horovod/issues/779"
-_MIXED = next(run.source for run in PUBLISHED_RUNS if run.name.endswith("mixed, no XLA"))
 
 _HEAD = """
-What [`trainctl plan`](plan.md) predicts for runs that were published; none of them was measured here.
-It tests the model by rows with their own programs and settings, not each default of `trainctl plan`: no row is
-calculated with an all-reduce in two steps, gradients in float16, a fusion buffer of 16 MiB, or a wait for images.
+Predictions of [`trainctl plan`](plan.md) for runs that were published; none of them was measured here.
+Each row has its own program and settings, so that not every default of `plan` is tested: no row is calculated with an
+all-reduce in two steps, gradients in float16, a fusion buffer of 16 MiB, or a wait for images.
 `make pictures` writes this page from [planning/](../workloads/training_workloads/planning), and from
 [published_runs.py](../workloads/training_workloads/catalog/published_runs.py) and
 [all_reduce_curves.py](../workloads/training_workloads/catalog/all_reduce_curves.py), which have the rows.
 """
 
 _FITTED = """
-No constant belongs to one row or to one program. The computation of a step is that of the published single GPU, or
-of the 8 GPUs of one node for Mask R-CNN, of which no single GPU was published.
+No constant belongs to one row or to one program. The computation of a step is that of the published single GPU, or of
+the 8 GPUs of one node for Mask R-CNN, of which no single GPU was published.
 """
 
 _LEFT_OUT = """
-"Left out" is the error where the constants are the medians of what all other rows imply. For the share of the line
-rate there is no other row. Of a p5.48xlarge most other rows are of large messages, which show hardly any latency: what
-they imply is the error of the bandwidth.
+"Left out" is the error where the constants are the medians of those that all other rows imply. For the share of the
+line rate there is no other row. Most other rows of a p5.48xlarge are of large messages, which imply the error of the
+bandwidth rather than a latency.
 """
 
 _PROTOCOLS = """
-AWS's plugin allows only NCCL's protocol "Simple" on P4d and P4de
-([platform-aws.c](https://github.com/aws/aws-ofi-nccl/blob/008a28b4960f4f3d8fc47962877a6434f2dff622/src/platform-aws.c));
-where it allows LL128, as its later releases do where EFA writes in order, NCCL takes that for smaller messages, because
-its [table of latencies](https://github.com/NVIDIA/nccl/blob/01afd20a77b5804e0ecf1042509dd9d20ebf9e93/src/graph/tuning.cc)
-has 8.5 µs for a hop of a tree over the network with LL128, and 50 µs with Simple. The model has one latency for all
-sizes all the same: other releases of NCCL have 28 and 14 µs in that place, and the source of these rows names neither
-the release nor the protocol.
-"""
-
-_REPLACED = f"""
-- Two rows that were 27 and 29 % off are gone, because their source replaced them: DLPerf's first figures of mixed
-precision on two nodes were 11,046 images/s, with 224 images on each GPU, and 11,593 with 256, before it described the
-installation of InfiniBand's driver in the container, and before it said that more than 224 images do not fit. Its
-[later figures]({_MIXED}) are those above, with XLA and on 32 GPUs too. It does not say why they differ.
+NCCL may send smaller messages there with the protocol LL128, which has a lower latency: on P4d and P4de AWS's plugin
+allows only "Simple"
+([platform-aws.c](https://github.com/aws/aws-ofi-nccl/blob/008a28b4960f4f3d8fc47962877a6434f2dff622/src/platform-aws.c)).
 """
 
 _NOT_COMPARED = """
-- Not compared, because no rate of the same program on fewer GPUs is published: 64 V100 in AWS's article of 2018 (90
-epochs in about 50 minutes), and MLPerf on 64 and 512 H100. Because `plan` does not have the model: EfficientNet,
-Inception V3, ResNet-101, VGG-16. Because the set-up is known to be slow: Horovod issue 396 (an overlay network, no
-placement group) and NCCL issue 527 (pairs of p4d). Because gradients are reduced in another way: NVIDIA's Mask R-CNN
-with MirroredStrategy, which reaches 50 % on 8 A100. Because `plan` has neither their GPUs nor their programs on one:
-tensorpack on 32 and 256 P100, Habana's processors, MLPerf's and other Mask R-CNN on 8 GPUs.
-- Not compared either: 523.8 GB/s of a pair of p6-b200.48xlarge at 8 GiB, because the catalog has neither a bandwidth
-within a node of B200 nor a latency of its network;
-MLPerf's 27,200 images/s on 8 A100, with MXNet, and about
-7,475 images/s of TensorFlow 2 with Keras on 8 V100, because no rate of the same program on one GPU is published.
-- Every row is calculated with an all-reduce in one step and buffers of 64 MiB. AWS's scripts for P3
-([one of them](https://github.com/aws-samples/deep-learning-models/blob/master/legacy/models/resnet/tensorflow/dlami_scripts/train_synthetic.sh))
-set hierarchical all-reduce and 16 MiB, and the rows of p3.16xlarge do not say what they had. With both, 52 % instead of
-42 % of a transfer would be hidden, and no error of these rows would differ by more than 1.2 points.
-- Nothing is published for TensorFlow on H100, and nothing was compared beyond 20 nodes.
-- Input: how many images a vCPU of EC2 prepares is an estimate. No row tests it.
+- **Not compared**: programs without a published rate on one GPU or node (64 V100 in AWS's article of 2018, MLPerf on 8
+A100 and on 64 and 512 H100, TensorFlow 2 with Keras on 8 V100); models that `plan` does not have (EfficientNet,
+Inception V3, ResNet-101, VGG-16); GPUs without the needed figures in the catalog (P100, Habana's processors, pairs of
+p6-b200.48xlarge); set-ups that are known to be slow (Horovod issue 396, NCCL issue 527); and gradients that are
+reduced in another way (NVIDIA's Mask R-CNN with MirroredStrategy). Nothing is published for TensorFlow on H100, and
+nothing was compared beyond 20 nodes.
+- **An all-reduce in two steps with buffers of 16 MiB**, which AWS's scripts for P3 set
+([one of them](https://github.com/aws-samples/deep-learning-models/blob/master/legacy/models/resnet/tensorflow/dlami_scripts/train_synthetic.sh)),
+may be behind the rows of p3.16xlarge: 52 % instead of 42 % of a transfer would be hidden, and no error of these rows
+would differ by more than 1.2 points.
+- **Input**: how many images a vCPU of EC2 prepares is an estimate. No row tests it.
 """
 
 
@@ -109,7 +90,7 @@ def validation_page() -> str:
         "# Predictions beside published figures",
         _wrapped(_HEAD),
         _summary(runs, bandwidths),
-        "## What is fitted",
+        "## The fitted constants",
         _constants(),
         _wrapped(_FITTED),
         "## Training\nImages per second.",
@@ -118,7 +99,7 @@ def validation_page() -> str:
         _wrapped(_LEFT_OUT),
         "## All-reduce over EFA\nBus bandwidth of nccl-tests with two nodes, in GB/s.",
         _table("pair of", "message", bandwidths, lambda row: f"{row.size >> 20:,} MiB", "{:.1f}"),
-        "## What the model does not know",
+        "## Limits of the model",
         "\n".join(_limits(runs, bandwidths)),
         _seed_section(),
     ]
@@ -140,7 +121,7 @@ def seed_chart() -> str:
         Line(name="published, 98,000 on 160", points=[(_SEED_GPUS, seed.images_per_second)], marks=True),
         Line(name="published, Horovod issue 779", points=published, marks=True, color=PUBLISHED),
     ]
-    return line_chart(f"ResNet-50 on {_P3}", "V100 GPUs", "images/s", lines)
+    return line_chart(f"ResNet-50 on {_P3}", "V100 GPUs", "images/s", lines).decode()
 
 
 def _wrapped(text: str) -> str:
@@ -196,7 +177,7 @@ def _constants() -> str:
     latencies = ", ".join(f"{hop_seconds(name) * 1e6:.0f} µs ({name})" for name in types)
     return f"""| constant | value | rows |
 |---|---|---|
-| coordination: what a step loses with several ranks | {constants.coordination_seconds * 1e3:.1f} ms | \
+| coordination: time that a step loses with several ranks | {constants.coordination_seconds * 1e3:.1f} ms | \
 two: NVIDIA's TensorFlow with mixed precision and XLA on a DGX-1 and on a DGX A100 |
 | part of a transfer that the backward pass beside it hides | {100 * constants.hidden_share:.0f} % | \
 one: 64 V100 on {_P3} |
@@ -226,7 +207,6 @@ def _notes(rows: Sequence[Compared]) -> Iterator[str]:
 def _limits(runs: Sequence[Compared], bandwidths: Sequence[Compared]) -> Iterator[str]:
     free = unfitted(runs)
     yield _wrapped(_one_latency(max(unfitted(bandwidths), key=lambda row: abs(row.error))))
-    yield _wrapped(_REPLACED)
     yield _wrapped(
         f"- **{sum(row.error > 0 for row in free)} of the {len(free)} predicted speeds are too high**: a real run has "
         "losses that the model does not have, such as images that come late."
@@ -267,31 +247,17 @@ def _whole_runs(run: PublishedRun) -> str:
 
 
 def _one_latency(worst: Compared) -> str:
-    """Return what the model leaves out of the row that it meets least, and what another choice of rows would do."""
+    """Return why one latency for all sizes does not fit the row with the largest error."""
     hops = [hop_seconds(worst.name, size << 20) * 1e6 for size in (16, 128)]
     slower = [hop_seconds("p4de.24xlarge", size << 20) * 1e6 for size in (16, 128)]
-    others = ", ".join(f"{size} MiB {_percent(_worst_fitted_to(worst.name, size << 20))}" for size in _OTHER_SIZES)
     return (
-        f"- **{worst.name}, {worst.size >> 20} MiB: {_percent(worst.error)}.** This row implies a hop of "
-        f"{hops[0]:.0f} µs, and that of 128 MiB {hops[1]:.0f} µs; on p4de.24xlarge both imply about the same "
-        f"({slower[0]:.0f} and {slower[1]:.0f} µs). {' '.join(_PROTOCOLS.split())} The latency is that of the sizes "
-        "which jobs with EFA send: from one of ResNet-50's four clusters of gradients, 25.6 MB, to a full fusion "
-        "buffer, 64 MiB. Until 2026-11-23 it was that of 128 MiB, which no job sends at once, and this row was known "
-        f"to be far off when that was changed. The largest error of a {worst.name} by the size that it is fitted to "
-        f"alone: {others}."
+        f"- **{worst.name}, {worst.size >> 20} MiB: {_percent(worst.error)}.** The model has one latency for all "
+        "sizes, that of the messages which jobs with EFA send: from one of ResNet-50's four clusters of gradients, "
+        f"25.6 MB, to a full fusion buffer, 64 MiB. This row implies a hop of {hops[0]:.0f} µs, and that of 128 MiB "
+        f"{hops[1]:.0f} µs; on p4de.24xlarge both imply about the same ({slower[0]:.0f} and {slower[1]:.0f} µs). "
+        f"{' '.join(_PROTOCOLS.split())} These sizes were chosen when this row was known to be far off with the "
+        "latency of 128 MiB."
     )
-
-
-def _worst_fitted_to(name: str, message_bytes: int) -> float:
-    """Return the largest error of a type's rows with the latency that one of them implies."""
-    points = [each for each in EFA_PAIRS if each.instance_type == name]
-    network = pair_network(name, hop=hop_seconds(name, message_bytes))
-    times = [all_reduce_seconds(each.message_bytes, network) for each in points]
-    errors = [
-        bus_bandwidth(each.message_bytes, seconds, network.ranks) / 1e9 / each.bus_gigabytes - 1
-        for each, seconds in zip(points, times, strict=True)
-    ]
-    return max(errors, key=abs)
 
 
 def _seed_section() -> str:

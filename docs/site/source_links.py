@@ -41,7 +41,7 @@ def inside(path: str) -> list[str]:
 
 
 def shown_text(path: Path) -> str:
-    """Return the text of a file, or what the site shows of a file without text."""
+    """Return the text of a file, or a note on a file without text."""
     try:
         return path.read_text()
     except UnicodeDecodeError:

@@ -23,16 +23,16 @@ _RAW_LINK = re.compile(r"\b(href|src)\s*=", re.IGNORECASE)
 
 
 def _link_sources(app: Any, tree: nodes.document) -> None:
-    """Turn links to what is no page into links to source pages."""
+    """Turn links to files and folders that are not pages into links to source pages."""
     page = app.env.docname
     for link in list(tree.findall(lambda node: isinstance(node, addnodes.download_reference | addnodes.pending_xref))):
         if link.get("reftype") != "myst" or link.get("refdomain") == "doc":
             continue
         path = repository_path(page, link["reftarget"])
         if path is None:
-            # MyST itself reports what does not exist.
+            # MyST itself reports paths that do not exist.
             if isinstance(link, addnodes.download_reference):
-                why = "link to what is not in Git, or with a slash behind a file: %s"
+                why = "link to a path that Git does not have, or with a slash behind a file: %s"
                 _LOGGER.warning(why, link["reftarget"], location=link)
             continue
         _shown(app.env).setdefault(page, set()).add(path)
@@ -41,7 +41,7 @@ def _link_sources(app: Any, tree: nodes.document) -> None:
 
 
 def _reject_anchors(app: Any, name: str, source: list[str]) -> None:
-    """Report what MyST drops from a link before it makes a node of it."""
+    """Report anchors, which MyST drops from a link before it makes a node of it."""
     for link in anchors_in_sources(source[0]):
         _LOGGER.warning("link to a place in a file that is no page: %s", link, location=name)
 
@@ -62,7 +62,7 @@ def _shown(env: Any) -> dict[str, set[str]]:
 
 
 def _write_pages(app: Any, error: Exception | None) -> None:
-    """Write a page for each file and folder that is linked, and for what is in the folders.
+    """Write a page for each file and folder that is linked, and for the content of the folders.
 
     Not by the theme: it renders the whole navigation into each of hundreds of pages.
     """
@@ -103,7 +103,7 @@ def _highlighted(path: Path) -> str:
 
 def setup(app: Any) -> None:
     """Connect the links and the pages that they lead to."""
-    # Before Sphinx collects what it believes to be downloads.
+    # Before Sphinx collects the links as downloads.
     app.connect("doctree-read", _link_sources, priority=400)
     app.connect("source-read", _reject_anchors)
     app.connect("doctree-read", _reject_raw_links)

@@ -1,4 +1,4 @@
-"""The image for GPUs, built from packages and tested without a GPU: `make test-image`."""
+"""The image for GPUs, built from packages and tested without a GPU: `make test-long SUITE=image`."""
 
 import json
 import re

@@ -44,7 +44,8 @@ def why_not() -> str | None:
     if missing:
         reasons.append(f"{', '.join(missing)} not found (as root on Debian 12, setup/containers.sh installs them)")
     if os.geteuid() != 0:
-        reasons.append("not root, which debootstrap and podman's networks need (try `sudo make test-containers`)")
+        fix = "try `sudo make test-long SUITE=containers`"
+        reasons.append(f"not root, which debootstrap and podman's networks need ({fix})")
     elif not missing and subprocess.run(["unshare", "--mount", "--net", "true"], capture_output=True).returncode != 0:
         reasons.append("root cannot create namespaces here, as in a container without privileges")
     return "; ".join(reasons) or None

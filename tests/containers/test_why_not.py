@@ -34,7 +34,8 @@ def test_reports_missing_programs(machine: Path) -> None:
 
 def test_reports_a_user_other_than_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert why_not() == "not root, which debootstrap and podman's networks need (try `sudo make test-containers`)"
+    fix = "try `sudo make test-long SUITE=containers`"
+    assert why_not() == f"not root, which debootstrap and podman's networks need ({fix})"
 
 
 def test_reports_root_without_privileges(monkeypatch: pytest.MonkeyPatch) -> None:

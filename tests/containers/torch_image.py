@@ -1,4 +1,4 @@
-"""The image with PyTorch, built from packages and tested without a GPU: `make test-torch-image`."""
+"""The image with PyTorch, built from packages and tested without a GPU: `make test-long SUITE=torch-image`."""
 
 import json
 from collections.abc import Callable

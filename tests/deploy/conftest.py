@@ -11,7 +11,7 @@ from tests.deploy.emulator import PYTHON, Emulator
 @pytest.fixture(scope="session")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     """Start the emulator, and stop it in any case."""
-    assert PYTHON.exists(), f"{PYTHON} is missing; run 'make test-deploy', which installs it"
+    assert PYTHON.exists(), f"{PYTHON} is missing; run 'make test-long SUITE=deploy', which installs it"
     emulator = Emulator(tmp_path_factory.mktemp("emulator"))
     try:
         emulator.start()

@@ -1,6 +1,6 @@
 """Disturb runs in many ways, each to its end, and compare them with the undisturbed one.
 
-`make test-faults` is of the programs on TensorFlow, `make test-torch-faults` of that on PyTorch.
+`make test-long SUITE=faults` is of the programs on TensorFlow, `make test-long SUITE=torch-faults` of that on PyTorch.
 
 No run may be lost or hang. Where a life fails, all its faults count as lost or hung, because none of them is proven.
 """

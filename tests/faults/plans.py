@@ -273,7 +273,7 @@ _KINDS: dict[str, Callable[[str, int, Random], Plan]] = {
 
 # Lives that wait stand beside lives that compute.
 TENSORFLOW = Suite(
-    "test-faults",
+    "test-long SUITE=faults",
     (RESNET50, MASK_RCNN),
     (
         *(
@@ -306,7 +306,7 @@ TENSORFLOW = Suite(
     ),
 )
 TORCH = Suite(
-    "test-torch-faults",
+    "test-long SUITE=torch-faults",
     (TORCH_IMAGENET,),
     (
         *("hanging", "killed", "store", "reading", "damaged", "twice", "saves", "again", "writes", "stopped"),

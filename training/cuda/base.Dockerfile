@@ -1,5 +1,5 @@
 # A base for training/Dockerfile with CUDA 12.2, cuDNN 8.9 and NCCL 2.19, of packages from Debian and PyPI only, each pinned or
-# checksummed; for sites that cannot reach NVIDIA's registry, and for `make test-image`. From the repository root:
+# checksummed; for sites that cannot reach NVIDIA's registry, and for `make test-long SUITE=image`. From the repository root:
 #
 #   docker build --file training/cuda/base.Dockerfile --tag localhost/cuda-base .
 #   docker build --file training/Dockerfile --build-arg BASE_IMAGE=localhost/cuda-base --tag localhost/training .

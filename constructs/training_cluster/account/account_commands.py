@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from training_workloads.aws.aws_session import DATA_STACK
+from training_workloads.aws.session import DATA_STACK
 from training_workloads.cli.commands import Group
 from training_workloads.cli.failures_as_lines import failures_as_lines
 from training_workloads.cli.parameters import context_option, json_option

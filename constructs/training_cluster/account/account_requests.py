@@ -5,8 +5,8 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from training_workloads.aws.aws_errors import aws_errors
-from training_workloads.aws.aws_session import AwsSession
+from training_workloads.aws.errors import aws_errors
+from training_workloads.aws.session import AwsSession
 
 __all__ = ["Account"]
 
@@ -14,7 +14,7 @@ __all__ = ["Account"]
 class Account:
     """The account and the region of the user's credentials; its methods may be called in several threads.
 
-    Every request raises an AwsError where it fails; see `training_workloads.aws.aws_errors`.
+    Every request raises an AwsError where it fails; see `training_workloads.aws.errors`.
     """
 
     def __init__(self, session: AwsSession | None = None) -> None:

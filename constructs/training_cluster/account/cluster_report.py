@@ -11,7 +11,7 @@ from training_cluster.account.cluster_state import ClusterState, connect_to, rea
 from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, find_stack, running_nodes
 from training_cluster.account.lustre_state import LustreState, read_lustre
 from training_cluster.monitoring.cost import CostEstimate, hourly_cost
-from training_workloads.aws.aws_errors import RequestError
+from training_workloads.aws.errors import RequestError
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.cluster.failures import ClusterError

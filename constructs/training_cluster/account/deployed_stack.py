@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_cluster.account.account_requests import Account
-from training_workloads.aws.aws_errors import RejectionError
+from training_workloads.aws.errors import RejectionError
 from training_workloads.catalog.nodes import NODE_GROUP_LABEL
 
 __all__ = ["CLUSTER", "FILE_SYSTEM", "DeployedStack", "NodeKind", "StackResource", "find_stack", "running_nodes"]

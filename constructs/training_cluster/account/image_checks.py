@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.units import GIB
-from training_workloads.aws.aws_errors import RejectionError
+from training_workloads.aws.errors import RejectionError
 from training_workloads.images.pushed_images import PUSHED_IMAGES, pushed_images
 
 __all__ = ["images_are_in_ecr"]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from training_cluster.account.account_requests import Account
 from training_cluster.account.newest_metric import newest_metric
 from training_cluster.account.units import GIB
-from training_workloads.aws.aws_errors import RejectionError
+from training_workloads.aws.errors import RejectionError
 
 __all__ = ["NO_LAG", "LustreState", "find_associations", "find_lustre", "read_lustre"]
 

@@ -35,7 +35,7 @@ from training_cluster.account.zone_checks import (
     zones_are_of_the_region,
     zones_offer_the_instance_types,
 )
-from training_workloads.aws.aws_errors import NoPermissionError, RequestError
+from training_workloads.aws.errors import NoPermissionError, RequestError
 from training_workloads.cluster.failures import ClusterError
 
 __all__ = ["CHECKS", "Check", "run_checks"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
-from training_workloads.aws.aws_errors import RejectionError
+from training_workloads.aws.errors import RejectionError
 
 __all__ = ["reservations_fit_the_node_groups"]
 

@@ -1,7 +1,7 @@
 """Parameters of Systems Manager, in which AWS and the CDK publish versions."""
 
 from training_cluster.account.account_requests import Account
-from training_workloads.aws.aws_errors import RejectionError
+from training_workloads.aws.errors import RejectionError
 
 __all__ = ["find_parameter"]
 

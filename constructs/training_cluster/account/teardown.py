@@ -10,7 +10,7 @@ from training_cluster.account.cluster_state import connect_to, mounting_pods
 from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, find_stack
 from training_cluster.account.kept_resources import KeptResource, kept_by_data_stack, kept_resources
 from training_cluster.account.lustre_state import NO_LAG, read_lustre
-from training_workloads.aws.aws_errors import NoPermissionError, RequestError, UnreachableError
+from training_workloads.aws.errors import NoPermissionError, RequestError, UnreachableError
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.jobs import list_jobs

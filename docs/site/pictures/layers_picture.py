@@ -2,47 +2,62 @@
 
 from itertools import pairwise
 
-from docs.site.pictures.drawing import Arrow, Box, Column, Picture
 from setup.layers import LAYERS
 from setup.source_tree import imported_modules, imported_names, modules
 
 __all__ = ["layers_picture"]
 
-#: The packages with their colors, each before those that it imports.
-COLORS = {"training_cluster": "network", "training_workloads": "control", "training": "gpu"}
+#: Fill and border of each package, before those that it imports.
+COLORS = {
+    "training_cluster": ("#eef6ee", "#6aa271"),
+    "training_workloads": ("#efe8f8", "#8561b5"),
+    "training": ("#fbe0c3", "#c96f12"),
+}
 
 #: Libraries that decide where a package can run.
 LIBRARIES = {"aws_cdk": "AWS CDK", "cdk8s": "cdk8s", "tensorflow": "TensorFlow", "horovod": "Horovod"}
 
 
-def layers_picture() -> Picture:
-    """Return the picture of the packages, the highest layer on top.
+def layers_picture() -> str:
+    """Return the picture of the packages in Graphviz's language, the highest layer on top.
 
     Raises:
         ValueError: There is another package with layers: give it a color.
     """
     if missing := set(LAYERS) ^ set(COLORS):
         raise ValueError(f"COLORS and LAYERS of setup/layers.py differ in {', '.join(sorted(missing))}")
-    columns = tuple(_column(package) for package in COLORS)
-    app = Box(id="stacks", title="app.py", lines=("stacks/",))
-    names = ["stacks", *COLORS]
-    arrows = [Arrow(start=start, end=end, hidden=not _imports(start, end)) for start, end in pairwise(names)]
-    title = "The packages and their layers: a layer imports those below it"
-    return Picture(title=title, children=(app, *columns), arrows=tuple(arrows), direction="LR")
+    arrows = [
+        f"{start} -> {end} [style={'solid' if _imports(start, end) else 'invis'}]"
+        for start, end in pairwise(["stacks", *COLORS])
+    ]
+    return "\n".join(
+        [
+            'digraph "The packages and their layers: a layer imports those below it" {',
+            "rankdir=LR",
+            "stacks [label=<<B>app.py</B><BR/>stacks/>]",
+            *map(_package, COLORS),
+            *arrows,
+            "}",
+        ]
+    )
 
 
-def _column(package: str) -> Column:
+def _package(package: str) -> str:
+    """Return a box with a frame for each layer."""
+    fill, border = COLORS[package]
     shown = [sorted(part for part in layer if not part.startswith("__")) for layer in reversed(LAYERS[package])]
-    rows = tuple(_lines(parts) for parts in shown if parts)
+    frame = f'<TR><TD BORDER="1" COLOR="{border}" BGCOLOR="#ffffff" STYLE="ROUNDED">'
+    rows = [f"{frame}{_lines(parts)}</TD></TR>" for parts in shown if parts]
     used = {name.partition(".")[0] for module in _modules(package) for name in imported_names(modules()[module])}
-    libraries = [library for name, library in LIBRARIES.items() if name in used]
-    note = f"with {' and '.join(libraries)}"
-    return Column(id=package, title=package, rows=rows, note=note, color=COLORS[package])
+    note = f"with {' and '.join(library for name, library in LIBRARIES.items() if name in used)}"
+    head, end = (f'<TR><TD BORDER="0">{text}</TD></TR>' for text in (f"<B>{package}</B>", note))
+    table = f'<TABLE BORDER="0" CELLSPACING="5" CELLPADDING="4">{head}{"".join(rows)}{end}</TABLE>'
+    return f'{package} [label=<{table}>, fillcolor="{fill}", color="{border}"]'
 
 
-def _lines(parts: list[str]) -> tuple[str, ...]:
+def _lines(parts: list[str]) -> str:
     """Return the parts of a layer, two in each line."""
-    return tuple(",  ".join(parts[index : index + 2]) for index in range(0, len(parts), 2))
+    return "<BR/>".join(",  ".join(parts[index : index + 2]) for index in range(0, len(parts), 2))
 
 
 def _modules(package: str) -> list[str]:

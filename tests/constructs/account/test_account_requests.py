@@ -3,8 +3,8 @@ from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
 from tests.constructs.account.stubbed_account import StubbedAccount
 from training_cluster.account.account_requests import Account
-from training_workloads.aws.aws_errors import AwsError, NoPermissionError, RejectionError, UnreachableError
-from training_workloads.aws.aws_session import AwsSession
+from training_workloads.aws.errors import AwsError, NoPermissionError, RejectionError, UnreachableError
+from training_workloads.aws.session import AwsSession
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.preflight import CHECKS, Check, run_checks
 from training_cluster.account.quota_checks import vcpu_quotas_allow_the_nodes
-from training_workloads.aws.aws_errors import AwsError, RejectionError, UnreachableError
+from training_workloads.aws.errors import AwsError, RejectionError, UnreachableError
 
 RESERVED = {"capacity_reservation_id": "cr-0123456789abcdef0", "availability_zones": ["us-west-2a", "us-west-2b"]}
 EXISTING = {"existing_vpc": EXISTING_VPC, "existing_lustre": EXISTING_LUSTRE, "existing_efs": EXISTING_EFS}

@@ -6,7 +6,7 @@ from typing import Any
 import boto3
 from botocore.stub import Stubber
 
-from training_workloads.aws.aws_session import AwsSession
+from training_workloads.aws.session import AwsSession
 
 REGION = "us-west-2"
 REPOSITORY = f"111122223333.dkr.ecr.{REGION}.amazonaws.com/images"

@@ -1,7 +1,9 @@
 """The arithmetic of a report, and the comparison of two, from figures on the disk."""
 
 import json
+import re
 import shutil
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,13 @@ import pytest
 
 from tests.workloads.cluster.conftest import Program
 from training.runtime import files
-from training_workloads.bench.bench_report import write_report
-from training_workloads.bench.bench_summary import FIGURES, figures, medians, scaling_efficiency, summarize
+from training_workloads.bench.charts import step_splits
+from training_workloads.bench.report import write_report
 from training_workloads.bench.results_folder import ResultsFolder
-from training_workloads.bench.step_chart import step_splits
-from training_workloads.planning.line_chart import COLORS
+from training_workloads.bench.summary import FIGURES, figures, medians, scaling_efficiency, summarize
+from training_workloads.planning.chart import COLORS
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def cell(folder: Path, name: str, nodes: int, speeds: list[float | None], **other: Any) -> None:
@@ -80,19 +84,26 @@ def test_a_step_is_split_into_what_was_measured(tmp_path: Path) -> None:
     one, two = step_splits(summarize(ResultsFolder(path=tmp_path)))
     assert (one.computation, one.other_ranks, one.images) == pytest.approx((90, 0, 10))
     assert (two.computation, two.other_ranks, two.images) == pytest.approx((90, 30, 40))
-    assert "![step](step.svg)" in write_report(ResultsFolder(path=tmp_path)).read_text()
+    assert "![step](step.svg)" in write_report(ResultsFolder(path=tmp_path), print).read_text()
     picture = ElementTree.fromstring((tmp_path / "step.svg").read_text())
-    texts = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}text")]
+    texts = [each.text for each in picture.iter(f"{SVG}text")]
     assert {"digits, ranks 2", "160 ms", "beyond it, for other ranks"} <= set(texts)
-    # The longest bar is 690 pixels: 90 of 160 ms, then 30, then 40.
-    widths = [float(each.attrib["width"]) for each in picture.iter("{http://www.w3.org/2000/svg}rect")]
-    assert widths[-3:] == pytest.approx([388.125, 129.375, 172.5], abs=0.01)
+    # The second bar: 90 of 160 ms, then 30, then 40.
+    widths = [width(picture, color, bar=1) for color in COLORS[:3]]
+    assert [each / sum(widths) for each in widths] == pytest.approx([90 / 160, 30 / 160, 40 / 160], abs=1e-4)
+
+
+def width(picture: ElementTree.Element, color: str, bar: int) -> float:
+    """Return the width of a part of a bar."""
+    parts = [each for each in picture.iter(f"{SVG}path") if each.get("style") == f"fill: {color}"]
+    places = [float(place) for place in re.findall(r"[ML] ([\d.]+)", parts[bar].attrib["d"])]
+    return max(places) - min(places)
 
 
 def test_a_step_without_its_wait_is_not_split(tmp_path: Path) -> None:
     cell(tmp_path, "aa", 1, [9000])
     assert step_splits(summarize(ResultsFolder(path=tmp_path))) == []
-    assert "step.svg" not in write_report(ResultsFolder(path=tmp_path)).read_text()
+    assert "step.svg" not in write_report(ResultsFolder(path=tmp_path), print).read_text()
 
 
 def test_each_kind_has_its_ideal_line(tmp_path: Path) -> None:
@@ -100,26 +111,24 @@ def test_each_kind_has_its_ideal_line(tmp_path: Path) -> None:
         for ranks in (1, 2):
             values = {"recipe": recipe, "ranks": ranks}
             cell(tmp_path, f"{name}{ranks}", 1, [100.0 * ranks], ranks=ranks, values=values, instance_type="")
-    write_report(ResultsFolder(path=tmp_path))
-    strokes = [
-        (each.attrib["stroke"], "stroke-dasharray" in each.attrib)
-        for each in ElementTree.parse(tmp_path / "throughput.svg").iter("{http://www.w3.org/2000/svg}polyline")
-    ]
-    assert sorted(strokes) == [(color, dashed) for color in sorted(COLORS[:2]) for dashed in (False, True)]
+    write_report(ResultsFolder(path=tmp_path), print)
+    styles = [str(each.get("style")) for each in ElementTree.parse(tmp_path / "throughput.svg").iter(f"{SVG}path")]
+    found = {(color, "stroke-dasharray" in style) for style in styles for color in COLORS if color in style}
+    assert found == {(color, dashed) for color in COLORS[:2] for dashed in (False, True)}
 
 
 def test_a_kind_with_one_size_has_no_efficiency(tmp_path: Path) -> None:
     cell(tmp_path, "aa", 2, [9000])
     (one,) = summarize(ResultsFolder(path=tmp_path))
     assert one.efficiency is None
-    assert "| efficiency |" not in write_report(ResultsFolder(path=tmp_path)).read_text()
+    assert "| efficiency |" not in write_report(ResultsFolder(path=tmp_path), print).read_text()
     cell(tmp_path, "bb", 1, [4500])
     assert [each.efficiency for each in summarize(ResultsFolder(path=tmp_path))] == [1.0, 1.0]
 
 
 def test_a_column_is_there_once(tmp_path: Path) -> None:
     steps(tmp_path, "aa", 2, 400, [0.25, 0.1])
-    write_report(ResultsFolder(path=tmp_path))
+    write_report(ResultsFolder(path=tmp_path), print)
     names = (tmp_path / "repetitions.csv").read_text().splitlines()[0].split(",")
     assert names[:6] == ["cell", "job", "state", "recipe", "ranks", "type"]
     assert names.count("ranks") == 1
@@ -130,7 +139,7 @@ def test_a_line_is_named_by_what_differs(tmp_path: Path) -> None:
         for nodes in (1, 2):
             values = {"recipe": "resnet50-p3dn", "nodes": nodes, "--compression": compression}
             cell(tmp_path, f"{compression}{nodes}", nodes, [100.0 * nodes], values=values)
-    write_report(ResultsFolder(path=tmp_path))
+    write_report(ResultsFolder(path=tmp_path), print)
     texts = [each.text for each in ElementTree.parse(tmp_path / "throughput.svg").iter()]
     assert {"--compression fp16", "--compression none"} <= set(texts)
 
@@ -143,7 +152,7 @@ def test_the_report_has_the_plan_and_what_was_published_beside_the_medians(tmp_p
     assert (one.figures["images_per_second"], one.efficiency, one.repetitions) == (9200, 1.0, 3)
     assert two.efficiency == pytest.approx(0.95)
     assert (two.usd, two.failures) == (31.212, ["Failed"])
-    report = write_report(ResultsFolder(path=tmp_path)).read_text()
+    report = write_report(ResultsFolder(path=tmp_path), print).read_text()
     assert "| 9,628 | 5,000 to 9,510 | 3 |" in report
     assert "| 16 | 12,828 | issue 779 |" in report
     assert report.splitlines()[0:3] == ["# Benchmark", "", "Network: tcp"]
@@ -153,7 +162,7 @@ def test_the_report_has_the_plan_and_what_was_published_beside_the_medians(tmp_p
     assert [row.split(",")[:5] for row in rows[1:4]] == [["aa", "aa", "finished", "1", "p3dn.24xlarge"]] * 3
     for name in ("throughput", "efficiency", "cost"):
         assert f"![{name}]({name}.svg)" in report
-        assert (tmp_path / f"{name}.svg").read_text().startswith("<svg")
+        assert (tmp_path / f"{name}.svg").read_text().startswith("<?xml")
 
 
 def test_the_report_of_a_test_of_the_network_has_its_curve(tmp_path: Path) -> None:
@@ -163,7 +172,21 @@ def test_the_report_of_a_test_of_the_network_has_its_curve(tmp_path: Path) -> No
     (tmp_path / "aa/1/record.json").write_text(json.dumps(record))
     (found,) = summarize(ResultsFolder(path=tmp_path))
     assert (found.figures, found.predicted) == ({"bus_bandwidth": 350.0}, None)
-    assert "![bandwidth](bandwidth.svg)" in write_report(ResultsFolder(path=tmp_path)).read_text()
+    assert "![bandwidth](bandwidth.svg)" in write_report(ResultsFolder(path=tmp_path), print).read_text()
+
+
+def test_without_matplotlib_the_report_has_no_charts_and_says_why(
+    tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell(tmp_path, "aa", 1, [1000])
+    for name in ("training_workloads.planning.chart", "training_workloads.bench.charts"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = program("bench", "report", str(tmp_path))
+    assert (result.code, result.out) == (0, f"{tmp_path / 'report.md'}\n")
+    fix = "run pip install 'cdk-training-cluster[charts]'"
+    assert result.err == f"note: the report has no charts: 'matplotlib' is missing; {fix}\n"
+    assert list(tmp_path.glob("*.svg")) == []
 
 
 @pytest.mark.parametrize(("after", "margin", "code"), [(950.0, "0.05", 0), (949.0, "0.05", 1), (949.0, "0.06", 0)])
@@ -200,7 +223,7 @@ def test_of_cells_with_the_same_values_the_last_one_counts(
     cell(tmp_path / "b", new, 1, [1000], swept=2, values={"--xla": "on", "nodes": 1})
     result = program("bench", "compare", str(tmp_path / "a"), str(tmp_path / "b"))
     assert (result.code, result.out) == (0, "ok      nodes 1, --xla on: 1,000 before, 1,000 after (+0.0%)\n")
-    report = write_report(ResultsFolder(path=tmp_path / "b")).read_text()
+    report = write_report(ResultsFolder(path=tmp_path / "b"), print).read_text()
     assert (report.count("| p3dn.24xlarge | on | 1 |"), "Without results" in report) == (1, False)
     assert len((tmp_path / "b/repetitions.csv").read_text().splitlines()) == 4
 

@@ -1,4 +1,4 @@
-"""What is expected of the cells of a sweep."""
+"""The prediction and the published figures beside the cells of a sweep."""
 
 from pathlib import Path
 from typing import Any

@@ -4,7 +4,7 @@ import pytest
 
 from tests.workloads.aws.stubbed_session import StubbedSession
 from tests.workloads.sagemaker.training_job_answers import NAME, answer_log, at, event
-from training_workloads.aws.aws_errors import RejectionError
+from training_workloads.aws.errors import RejectionError
 from training_workloads.sagemaker.job_log import JobLog
 
 #: A minute before the line of second 30.

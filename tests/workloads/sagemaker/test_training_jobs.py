@@ -5,7 +5,7 @@ import pytest
 from tests.workloads.aws.stubbed_session import StubbedSession
 from tests.workloads.sagemaker.sagemaker_samples import job, request
 from tests.workloads.sagemaker.training_job_answers import ARN, NAME, answer_job, at
-from training_workloads.aws.aws_errors import AwsError, NoPermissionError, RejectionError
+from training_workloads.aws.errors import AwsError, NoPermissionError, RejectionError
 from training_workloads.sagemaker.training_jobs import TrainingJobs, Transition
 from training_workloads.validation import InputError
 

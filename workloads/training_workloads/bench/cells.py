@@ -5,7 +5,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, get_args
@@ -26,13 +26,14 @@ __all__ = ["Cell", "sweep_cells", "values_text"]
 # Every kind of job that has ranks; an elastic Horovod job is a Horovod job.
 _RankedSpec = HorovodJobSpec | TorchElasticJobSpec | NcclTestJobSpec
 _FIELDS = {field.name for kind in get_args(_RankedSpec) for field in dataclasses.fields(kind)}
+_SCHEDULING = tuple(field.name for field in dataclasses.fields(Scheduling))
 
 # A job name for the hash: the real one has the hash in it.
 _NO_NAME = "bench"
 _HASH_LETTERS = 10
 
 
-# Without slots, which would leave no room for what is derived once.
+# Without slots: cached_property needs a __dict__.
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One combination of values.
@@ -54,15 +55,15 @@ class Cell:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What it is: the whole job, and the machine and the ranks of a local run."""
+        """The whole job, and the machine and the ranks of a local run: equal cells have equal identities."""
         job = {"kind": type(self.spec).__name__, **dataclasses.asdict(self.spec)}
         local = {"machine": self.machine, "ranks": self.values["ranks"]} if self.machine else {}
-        # Through JSON, so that what is read from a file equals it.
+        # Through JSON, so that an identity that is read from a file equals it.
         return dict(json.loads(json.dumps({"job": job, **local}, default=str)))
 
     @cached_property
     def name(self) -> str:
-        """The hash of what it is."""
+        """The hash of the identity."""
         text = json.dumps(self.identity, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:_HASH_LETTERS]
 
@@ -167,34 +168,49 @@ def _in_the_file(problem: Problem, sweep: Sweep) -> Problem:
 def _job(
     sweep: Sweep, values: Mapping[str, Any], recipes: Mapping[str, Recipe], pushed: Mapping[str, str], name: str
 ) -> Any:
-    """Return the job of some values."""
+    """Return the job of some values: the recipe with the fields that the file gives, and with those that follow."""
     given = {**sweep.job, **values}
-    options = {key: given.pop(key) for key in list(given) if key.startswith("--")}
-    own = {field.name for field in dataclasses.fields(Scheduling)}
-    scheduling = {key: given.pop(key) for key in list(given) if key in own}
-    nodes, storage = given.pop("nodes", None), given.pop("storage", None)
-    given.pop("ranks", None)
+    options = _popped(given, [key for key in given if key.startswith("--")])
+    scheduling = _popped(given, _SCHEDULING)
+    axes = _popped(given, ("nodes", "ranks", "storage"))
     needed = recipes[sweep.recipe].needs if sweep.recipe in recipes else ()
     plain: Any = recipe(sweep.recipe, name, among=recipes, **{key: given[key] for key in needed if key in given})
-    if found := pushed.get(given.get("image", getattr(plain, "image", ""))):
-        given["image"] = found
-    if nodes is not None:
-        given |= {"nodes": nodes} if isinstance(plain, NcclTestJobSpec) else {"workers": nodes, "gpus_per_worker": None}
-    if hasattr(plain, "min_workers") and given.get("kind") != TRAIN_JOB:
-        # An elastic job would start, and might even end, before all nodes of the cell are there.
-        given.setdefault("min_workers", given.get("workers", plain.workers))
-    if storage in STORAGES:
-        volumes = getattr(plain, "volumes", ())
-        given["volumes"] = tuple(SharedVolume(claim=STORAGES[storage], mount_path=each.mount_path) for each in volumes)
+    given |= _derived(plain, given, axes, pushed)
     words = [*sweep.arguments, *(str(word) for key, value in options.items() for word in (key, _word(value)))]
     if words:
-        _rejects_words(plain, sweep, options)
+        _reject_words(plain, sweep, options)
         # argparse takes the last one of an option.
         given["command"] = (*plain.command, *words)
     return recipe(sweep.recipe, name, among=recipes, scheduling=scheduling, **given)
 
 
-def _rejects_words(spec: Any, sweep: Sweep, options: Mapping[str, Any]) -> None:
+def _popped(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Remove some values, and return them."""
+    return {name: values.pop(name) for name in names if name in values}
+
+
+def _derived(
+    plain: Any, given: Mapping[str, Any], axes: Mapping[str, Any], pushed: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the fields of a job that follow from the axes, from its kind and from the images that were pushed."""
+    fields: dict[str, Any] = {}
+    if found := pushed.get(given.get("image", getattr(plain, "image", ""))):
+        fields["image"] = found
+    if isinstance(plain, NcclTestJobSpec) and "nodes" in axes:
+        fields["nodes"] = axes["nodes"]
+    elif "nodes" in axes:
+        fields |= {"workers": axes["nodes"], "gpus_per_worker": None}
+    if hasattr(plain, "min_workers") and given.get("kind") != TRAIN_JOB and "min_workers" not in given:
+        # An elastic job would start, and might even end, before all nodes of the cell are there.
+        fields["min_workers"] = {"workers": plain.workers, **given, **fields}["workers"]
+    if axes.get("storage") in STORAGES:
+        claim = STORAGES[axes["storage"]]
+        volumes = getattr(plain, "volumes", ())
+        fields["volumes"] = tuple(SharedVolume(claim=claim, mount_path=each.mount_path) for each in volumes)
+    return fields
+
+
+def _reject_words(spec: Any, sweep: Sweep, options: Mapping[str, Any]) -> None:
     if not hasattr(spec, "command"):
         path = ("arguments",) if sweep.arguments else (next(iter(options)),)
         allowed = f"the command of {sweep.recipe} is derived from its fields"

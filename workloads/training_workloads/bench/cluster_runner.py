@@ -38,7 +38,7 @@ from training_workloads.validation import InputError, check
 
 __all__ = ["SWEEP_LABEL", "ClusterRunner"]
 
-#: Of a job of a sweep: the results folder that it belongs to.
+#: Label of a job of a sweep: the results folder that it belongs to.
 SWEEP_LABEL: Final = "trainctl/sweep"
 
 # As `trainctl cancel` waits.
@@ -55,7 +55,7 @@ class ClusterRunner:
         cluster: The cluster, in the jobs' namespace.
         owner: The label of the jobs of this results folder.
         note: Takes a sentence for the user.
-        progress: Takes what is waited for.
+        progress: Takes a line on what the runner waits for.
     """
 
     cluster: Cluster
@@ -139,7 +139,7 @@ class ClusterRunner:
             return []
 
     def _remove(self, name: str, created: Sequence[Submission]) -> None:
-        """Delete a job with what was created beside it, and wait for the end of its pods: they hold the nodes."""
+        """Delete a job with its other objects, and wait for the end of its pods: they hold the nodes."""
         poller = Poller(note=self.note)
         job = poller.ask(lambda: try_find_job(self.cluster, name))
         if job is None:

@@ -1,4 +1,4 @@
-"""What stands beside the figures of a cell: the plan's prediction, and what was published for as many of its GPUs."""
+"""The plan's prediction for a cell, and the figures that were published for as many of its GPUs."""
 
 from typing import Any
 

@@ -74,7 +74,7 @@ def cores_per_rank(sweep: Sweep) -> int:
 
 @contextmanager
 def _bound_to(count: int) -> Iterator[None]:
-    """Bind this thread, and what it starts, to the first of its cores."""
+    """Bind this thread and its children to the first of its cores."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(cores)[:count])
     try:

@@ -1,10 +1,10 @@
 """The results of a sweep on the disk: a folder for each cell and repetition, whose record is written last.
 
 results/id                        which jobs of a cluster belong to this folder
-results/<cell>/cell.json          what the cell is
+results/<cell>/cell.json          the values and the job of the cell
 results/<cell>/<n>/attempt.json   the job that was started
 results/<cell>/<n>/record.json    how it ended; without it the repetition is not finished
-results/<cell>/<n>/log.txt        of the launcher, from a cluster
+results/<cell>/<n>/log.txt        the launcher's log, from a cluster
 """
 
 import fcntl
@@ -29,7 +29,7 @@ FINISHED: Final = "finished"
 
 _ID_LETTERS = 6
 
-# What a report needs of `cell.json`.
+# Keys of `cell.json` that a report needs.
 _OF_A_CELL = ("values", "ranks", "nodes", "instance_type")
 
 
@@ -75,7 +75,7 @@ class Repetition:
     def attempt(self) -> dict[str, Any]:
         """The last attempt; empty without one.
 
-        `number`, `job`, when it `began`, and `usd` of what the attempts before may have cost.
+        `number`, `job`, when it `began`, and `usd`, the dollars that the attempts before may have cost.
         """
         return _read(self.folder / "attempt.json", "number", "job")
 
@@ -92,7 +92,7 @@ class Repetition:
     def begin(self, owner: str, planned_usd: float) -> str:
         """Note an attempt before its job is created, so that the next start finds the job; return the job's name.
 
-        Each attempt has a new name, and so a new output folder: none resumes from what another one wrote.
+        Each attempt has a new name, and so a new output folder: none resumes from another one's files.
         """
         number = self.attempt.get("number", 0) + 1
         job = f"bench-{owner}-{self.folder.parent.name}-{self.folder.name}-{number}"
@@ -156,7 +156,7 @@ class ResultsFolder:
         return path.read_text()
 
     def repetitions(self, cell: Cell, repeats: int) -> list[Repetition]:
-        """Return the repetitions of a cell, and write what it is."""
+        """Return the repetitions of a cell, and write its description."""
         folder = self.path / cell.name
         folder.mkdir(exist_ok=True)
         described = {

@@ -20,22 +20,22 @@ STORAGES: Final = {"lustre": LUSTRE_CLAIM, "efs": EFS_CLAIM}
 _KEYS = ("recipe", "runner", "axes", "job", "arguments", "repeats", "budget", "planned_hours")
 _MOST_REPEATS = 99
 
-# What a job of a cluster costs; ranks of this machine cost nothing.
+# Limits of the cost of jobs on a cluster; ranks of this machine cost nothing.
 _COSTS = ("budget", "planned_hours")
 
-# No field of a job that a sweep can set: its name has the hash, and the others are not fields.
+# Not for a sweep to set: a job's name has the hash, and the others are not fields.
 _NO_FIELDS = ("name", "job_name", "among", "scheduling")
 
 # A job gets them from `nodes`.
 _FROM_NODES = ("workers", "gpus_per_worker")
 
-# Of a job's nodes, which a run on this machine does not have.
+# Fields on nodes, which a run on this machine does not have.
 _OF_NODES = ("nodes", "workers", "instance_type", "storage")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sweep:
-    """What is measured.
+    """A sweep file, as read.
 
     Attributes:
         recipe: Name of the recipe.
@@ -166,7 +166,7 @@ def _job(job: Any, axes: Any, runner: Any) -> Iterator[Problem]:
 
 
 def _no_field_here(name: str, given: Any, runner: Any) -> Iterator[Problem]:
-    """Yield what no job of a sweep, or none on this machine or on a cluster, has."""
+    """Reject a field that a sweep cannot set, or that its runner does not have."""
     if name in _NO_FIELDS:
         fix = "omit it" if name != "scheduling" else "give one of its fields, such as queue"
         yield Problem(path=(name,), given=given, allowed="a sweep cannot set it", fix=fix)

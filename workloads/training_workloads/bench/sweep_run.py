@@ -18,7 +18,7 @@ from training_workloads.validation import InputError
 __all__ = ["Outcome", "Runner", "run_sweep", "signals_end_in_order"]
 
 
-# A job that hangs would use up what the other cells need.
+# A job that hangs would use up the budget of the other cells.
 _MOST_PLANNED = 3
 
 
@@ -43,7 +43,7 @@ class Runner(Protocol):
     """Runs jobs."""
 
     def clean(self, keep: Sequence[str]) -> Sequence[str]:
-        """Remove what an earlier start of this results folder left, but for some jobs; return those that exist."""
+        """Remove the jobs of earlier starts, except those to keep, of which it returns those that exist."""
 
     def run(self, cell: Cell, job: str, folder: Path, seconds: float | None) -> Outcome:
         """Run a job, or wait for it if it exists, for some seconds since it began at most; remove it in any case."""
@@ -52,7 +52,7 @@ class Runner(Protocol):
 def run_sweep(
     sweep: Sweep, cells: Sequence[Cell], results: ResultsFolder, runner: Runner, note: Callable[[str], None]
 ) -> bool:
-    """Run what is not finished yet.
+    """Run the repetitions that are not finished yet.
 
     Args:
         sweep: The sweep.
@@ -68,26 +68,30 @@ def run_sweep(
     pending = [(cell, each) for cell, each in places if not each.is_finished]
     if len(pending) < len(places):
         note(f"{len(places) - len(pending)} of {len(places)} repetitions are finished already")
-    begun = [str(each.attempt["job"]) for _, each in pending if each.attempt and not each.record]
-    adopted = runner.clean(begun)
+    adopted = _adopted(pending, runner)
     pending.sort(key=lambda place: place[1].attempt.get("job") not in adopted)
     failed = set[str]()
     for cell, each in pending:
+        # A cell that failed once would cost as much again.
         if cell.name in failed:
-            # What failed once would cost as much again.
             continue
-        usd = cell.usd_per_hour * _hours(sweep, [other for of, other in places if of is cell])
         job = each.attempt.get("job")
         if job in adopted:
             note(f"{cell.title}: waiting for job {job!r}, which an earlier start created")
-        elif sweep.budget is not None and results.usd + usd > sweep.budget:
-            note(_stopped(cell, sweep, results, usd))
-            return False
         else:
+            usd = cell.usd_per_hour * _hours(sweep, [other for of, other in places if of is cell])
+            if sweep.budget is not None and results.usd + usd > sweep.budget:
+                note(_stopped(cell, sweep, results, usd))
+                return False
             job = each.begin(results.id, usd)
         if not _measured(cell, each, str(job), sweep, results, runner, note):
             failed.add(cell.name)
     return not failed
+
+
+def _adopted(pending: Sequence[tuple[Cell, Repetition]], runner: Runner) -> Sequence[str]:
+    """Return the jobs that an earlier start created and that still exist; its others are removed."""
+    return runner.clean([str(each.attempt["job"]) for _, each in pending if each.attempt and not each.record])
 
 
 def _measured(
@@ -122,7 +126,7 @@ def _measured(
 
 
 def _most_seconds(cell: Cell, each: Repetition, sweep: Sweep, results: ResultsFolder) -> float | None:
-    """Return how long a job may run: for the rest of the budget, and for a multiple of what was planned."""
+    """Return how long a job may run: for the rest of the budget, and for a multiple of the planned hours."""
     if sweep.budget is None or sweep.planned_hours is None:
         return None
     planned: float = each.attempt["planned_usd"]

@@ -48,9 +48,9 @@ def run(
     namespace: str | None,
 ) -> None:
     """Run what a sweep has not measured yet, and write the report; the same command resumes."""
-    from training_workloads.bench.bench_report import write_report
     from training_workloads.bench.cells import sweep_cells
     from training_workloads.bench.local_runner import LocalRunner, cores_per_rank, machine_name
+    from training_workloads.bench.report import write_report
     from training_workloads.bench.results_folder import ResultsFolder
     from training_workloads.bench.sweep import load_sweep
     from training_workloads.bench.sweep_run import run_sweep, signals_end_in_order
@@ -69,7 +69,7 @@ def run(
             complete = run_sweep(read, cells, folder, runner, note)
         else:
             complete = _run_on_cluster(read, cells, folder, context, namespace)
-        print(write_report(folder))
+        print(write_report(folder, note))
     if not complete:
         raise click.exceptions.Exit(CHECK_FAILED)
 
@@ -100,10 +100,10 @@ def _list(sweep: "Sweep", cells: "list[Cell]") -> None:
 @click.argument("results", help="Results folder of a sweep.")
 def report(results: str) -> None:
     """Write the report of a results folder again."""
-    from training_workloads.bench.bench_report import write_report
+    from training_workloads.bench.report import write_report
     from training_workloads.bench.results_folder import ResultsFolder
 
-    print(write_report(ResultsFolder(path=Path(results))))
+    print(write_report(ResultsFolder(path=Path(results)), note))
 
 
 @app.command()
@@ -112,7 +112,7 @@ def report(results: str) -> None:
 @click.option("--margin", type=NUMBER, default=0.05, help="Share by which a cell may be slower.")
 def compare(before: str, after: str, margin: float) -> None:
     """Compare two results folders; exit with 1 if a cell of the first is slower in the second, or missing."""
-    from training_workloads.bench.bench_compare import compare as compared_cells
+    from training_workloads.bench.compare import compare as compared_cells
     from training_workloads.bench.results_folder import ResultsFolder
 
     if not 0 <= margin < 1:

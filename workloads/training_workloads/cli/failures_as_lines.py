@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import click
 
-from training_workloads.aws.aws_errors import AwsError
+from training_workloads.aws.errors import AwsError
 from training_workloads.exit_codes import CLUSTER_FAILED
 from training_workloads.images.image_error import ImageError
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 
-from training_workloads.aws.aws_errors import aws_errors
-from training_workloads.aws.aws_session import DATA_STACK, AwsSession, new_tag, repository_address
+from training_workloads.aws.errors import aws_errors
+from training_workloads.aws.session import DATA_STACK, AwsSession, new_tag, repository_address
 from training_workloads.cli.commands import Group
 from training_workloads.cli.failures_as_lines import failures_as_lines
 from training_workloads.images.build_folder import build_arguments, find_dockerfile, local_name

@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from training_workloads.validation import MISSING, InputError, Problem, known_na
 __all__ = ["plan"]
 
 _YES_AND_NO = {"0": False, "no": False, "false": False, "1": True, "yes": True, "true": True}
-_PNG = ".png"
 _NUMBERS = ("nodes", "batch_size", "gradient_clusters")
 
 
@@ -104,7 +102,7 @@ def plan(
 
 def _print(found: Sequence[Prediction], *, as_json: bool, chart: str | None = None, table: bool = False) -> None:
     if chart is not None:
-        _write(chart, sweep_chart(found, png=chart.endswith(_PNG)))
+        _write(chart, sweep_chart(found, chart.rpartition(".")[2]))
     if as_json:
         each = [values(one) for one in found]
         print(json.dumps(each if table or len(each) > 1 else each[0], indent=2))
@@ -133,12 +131,9 @@ def _reject_contradictions(modes: Mapping[str, Any], nodes: int | None, chart: s
     if nodes is not None and given and modes["what_if"] is None:
         allowed = f"--{given[0].replace('_', '-')} compares 1 to 512 nodes"
         raise InputError(Problem(path=("nodes",), given=nodes, allowed=allowed, fix="omit one of them"))
-    if chart is not None and (not modes["sweep"] or not chart.endswith((".svg", _PNG))):
-        fix = f"give a file that ends in .svg or {_PNG}, with --sweep"
+    if chart is not None and (not modes["sweep"] or not chart.endswith((".svg", ".png"))):
+        fix = "give a file that ends in .svg or .png, with --sweep"
         raise InputError(Problem(path=("chart",), given=chart, fix=fix))
-    if chart is not None and chart.endswith(_PNG) and find_spec("PIL") is None:
-        fix = "give a file that ends in .svg, or run pip install 'cdk-training-cluster[charts]'"
-        raise InputError(Problem(path=("chart",), given=chart, allowed="Pillow, which draws PNG, is missing", fix=fix))
 
 
 def _changed(setup: TrainingSetup, changes: Sequence[str]) -> TrainingSetup:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from training_workloads.aws.aws_errors import RejectionError, UnreachableError, aws_errors
-from training_workloads.aws.aws_session import AwsSession
+from training_workloads.aws.errors import RejectionError, UnreachableError, aws_errors
+from training_workloads.aws.session import AwsSession
 from training_workloads.cli.cluster_output import note, print_json, print_table, progress, short_time
 from training_workloads.cli.commands import Group
 from training_workloads.cli.completion import complete_recipes

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from training_workloads.aws.aws_session import AwsSession, new_tag
+from training_workloads.aws.session import AwsSession, new_tag
 from training_workloads.images.build_folder import pack
 from training_workloads.images.image_error import ImageError
 

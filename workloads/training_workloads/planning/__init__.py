@@ -1,1 +1,1 @@
-"""What can be calculated for a cluster or a job before it runs."""
+"""Calculations for a cluster or a job before it runs: speed, price, storage."""

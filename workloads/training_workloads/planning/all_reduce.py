@@ -17,7 +17,7 @@ _FLOAT16_BYTES = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Link:
-    """What one member of an all-reduce sends with.
+    """The link on which one member of an all-reduce sends.
 
     Attributes:
         bytes_per_second: Bandwidth that a large message reaches, in one direction.
@@ -33,8 +33,8 @@ class Network:
     """The two levels of a cluster.
 
     Attributes:
-        within: Between the GPUs of a node, of one GPU.
-        between: Between nodes, of one node with all its GPUs.
+        within: One GPU's link to the GPUs of its node.
+        between: One node's link to the others, with all its GPUs.
         gpus_per_node: GPUs of each node.
         nodes: Number of nodes.
     """

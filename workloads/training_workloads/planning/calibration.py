@@ -76,8 +76,8 @@ def between_nodes(network_gbps: float, *, instance_type: str = "") -> Link:
 def is_sent_by_jobs(message_bytes: int) -> bool:
     """Return whether jobs send messages of a size: from a cluster of ResNet-50's gradients to a full fusion buffer.
 
-    The rows of these sizes give the latency of a hop. In larger messages it hardly shows, and what they imply is
-    mostly the error of the bandwidth; smaller ones are sent by no job of the plan.
+    The rows of these sizes give the latency of a hop. In larger messages it hardly shows: they imply mostly the
+    error of the bandwidth. No job of the plan sends smaller ones.
     """
     model = MODELS[RESNET50]
     cluster = sent_bytes(model.parameters, float16=False) / model.gradient_clusters
@@ -86,7 +86,7 @@ def is_sent_by_jobs(message_bytes: int) -> bool:
 
 @cache
 def hop_seconds(instance_type: str = "", message_bytes: int | None = None) -> float:
-    """Return the latency of a hop: what a pair's all-reduce takes beyond its transfer, by the two hops.
+    """Return the latency of a hop: half of the time that a pair's all-reduce takes beyond its transfer.
 
     Args:
         instance_type: The type of the pair. Default, and for a type without a result: the slower pair.

@@ -1,6 +1,6 @@
-"""The predicted speed of a job, where its spec says everything that decides on it: what `render` annotates.
+"""The predicted speed of a job, which `render` writes into its annotations.
 
-A job gets no prediction where one option, variable or number differs from what the plan knows.
+A job gets no prediction where one option, variable or number is unknown to the plan.
 """
 
 import json
@@ -19,7 +19,7 @@ from training_workloads.validation import InputError
 
 __all__ = ["planned_setup", "predicted_annotations"]
 
-#: Begin the names of variables that change the network or the compiled graph.
+#: Prefixes of variables that change the network or the compiled graph.
 _CHANGES_THE_STEP: Final = ("HOROVOD_", "NCCL_", "FI_", "TF_XLA_", "XLA_")
 
 _PRECISIONS: Final = {"mixed_float16": "mixed", "float32": "float32"}
@@ -45,7 +45,7 @@ class _Program:
     fixed: Mapping[str, str | None] = field(default_factory=dict)
 
 
-#: Of every program: without XLA, or with the same bits every time, a GPU is slower by what is not known.
+#: Options of every program: without XLA, or with the same bits every time, a GPU is slower by an unknown share.
 _FIXED: Final[dict[str, str | None]] = {"--xla": "on", "--deterministic": None}
 
 #: The defaults are those of `training/resnet50/settings.py` and `training/mask_rcnn/settings.py`.
@@ -87,13 +87,13 @@ def predicted_annotations(spec: Any) -> dict[str, str]:
 
 
 def planned_setup(spec: Any) -> TrainingSetup | None:
-    """Return what the plan can say of a job: for `render` and for the report of `bench`.
+    """Return the setup that the plan predicts for a job, for `render` and for the report of `bench`.
 
     Args:
         spec: A job of any kind.
 
     Returns:
-        None where the plan has no word for an option, or its figure may not be shown.
+        None where the plan does not know an option, or its figure may not be shown.
     """
     # An elastic job is a kind of Horovod job too.
     if type(spec) is not HorovodJobSpec or spec.resources.gpus != spec.instance.gpus:
@@ -113,7 +113,7 @@ def planned_setup(spec: Any) -> TrainingSetup | None:
 
 
 def _planned_values(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return a program's model and options in the plan's words; None where the plan has no word for one."""
+    """Return a program's model and options as the plan's; None where the plan has no such option."""
     program = next((one for one in _PROGRAMS if tuple(command[: len(one.command)]) == one.command), None)
     if program is None or any(name.startswith(_CHANGES_THE_STEP) for name in environment):
         return None
@@ -134,7 +134,7 @@ def _options(words: Sequence[str]) -> dict[str, str]:
 
 
 def _values(program: _Program, options: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return what the program's options say in the plan's words; None where the plan has no word for it."""
+    """Translate a program's options into the plan's; None where the plan has none for it."""
     batch = options.get("--batch-size", str(program.batches.get(options.get("--recipe", program.recipe), "")))
     precision = _PRECISIONS.get(options.get("--precision", "mixed_float16"))
     storage = _STORAGES.get(options.get("--cache", "off"))

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from training_workloads.catalog.instances import gpu_instance_type
-from training_workloads.planning.line_chart import Line, line_chart
 from training_workloads.planning.plan_search import SWEPT_NODES
 from training_workloads.planning.prediction import Prediction
 from training_workloads.planning.step_time import StepTime
@@ -43,31 +42,31 @@ def compared_text(before: Prediction, after: Prediction) -> str:
 
 
 def sweep_text(found: Sequence[Prediction]) -> str:
-    """Return a table with a row for each number of nodes, and what a reader of it must know."""
+    """Return a table with a row for each number of nodes, and notes on it."""
     rows = [_HEADS, *(_row(one) for one in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
     table = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
     return "\n".join([*table, "", *_sweep_notes(found)])
 
 
-def sweep_chart(found: Sequence[Prediction], *, png: bool = False) -> bytes:
+def sweep_chart(found: Sequence[Prediction], form: str) -> bytes:
     """Return the speed over the GPUs as a picture, beside the line of a speed that grows as they do.
 
     Args:
         found: The sweep.
-        png: Whether it is PNG, which needs Pillow, rather than SVG.
+        form: svg or png.
+
+    Raises:
+        InputError: matplotlib is missing.
     """
+    from training_workloads.planning.chart import Line, line_chart
+
     first = found[0]
     per_gpu = first.images_per_second / first.efficiency_of_one_gpu / first.gpus
     ideal = Line(name="ideal scaling", points=[(one.gpus, one.gpus * per_gpu) for one in found], dashed=True)
     predicted = Line(name="predicted", points=[(one.gpus, one.images_per_second) for one in found])
     title = f"{first.setup.model} on {first.setup.instance_type}"
-    chart = (title, "GPUs", "images/s", [predicted, ideal])
-    if not png:
-        return line_chart(*chart).encode()
-    from training_workloads.planning.png_chart import png_chart
-
-    return png_chart(*chart)
+    return line_chart(title, "GPUs", "images/s", [predicted, ideal], form=form)
 
 
 def values(one: Prediction) -> dict[str, Any]:
@@ -136,7 +135,7 @@ def _all_reduce_text(one: Prediction) -> str:
 
 
 def _burst(one: Prediction) -> str:
-    """Return a warning where AWS writes "up to" before the bandwidth, and no figure for what is below it."""
+    """Return a warning where AWS writes "up to" before the bandwidth, and no figure for the bandwidth that lasts."""
     facts = gpu_instance_type(one.setup.instance_type)
     if not facts.network_bursts:
         return ""

@@ -18,7 +18,7 @@ SWEPT_NODES = tuple(2**power for power in range(MOST_NODES.bit_length()))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wish:
-    """What a setup must reach.
+    """Limits that a setup must keep.
 
     Attributes:
         target_epoch_minutes: Longest epoch, with its evaluation. Default: any.
@@ -29,7 +29,7 @@ class Wish:
     budget: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject what is not above 0."""
+        """Reject numbers that are not above 0."""
         enforce(self, (_is_above_zero,))
 
 
@@ -40,8 +40,8 @@ def best(setups: Sequence[TrainingSetup], wish: Wish, *, type_is_named: bool = T
     cheapest is one node in nearly every case.
 
     Args:
-        setups: What is compared.
-        wish: What it must reach.
+        setups: Setups to compare.
+        wish: Limits that it must keep.
         type_is_named: Whether the user chose the type, which then keeps its figure, with a note. Else no type is
             recommended by the ceiling of another framework.
 

@@ -1,4 +1,4 @@
-"""What a training run will do on a number of nodes: speed, where a step's time is spent, storage, price."""
+"""The prediction of a training run on a number of nodes: speed, the parts of a step, storage, price."""
 
 import math
 from dataclasses import dataclass, replace
@@ -7,7 +7,6 @@ from typing import Final
 from training_workloads.catalog.instances import gpu_instance_type
 from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB, LUSTRE_THROUGHPUTS, lustre_throughput_mbps
 from training_workloads.catalog.published_rates import MODELS, PublishedRate, TrainedModel
-from training_workloads.planning.input_supply import InputSupply, input_supply
 from training_workloads.planning.setup_step import SetupStep, setup_step
 from training_workloads.planning.step_time import StepTime
 from training_workloads.planning.storage_sizing import LustreSizing, size_lustre
@@ -24,30 +23,48 @@ _NOTABLE: Final = 0.1
 #: The forward pass, of which an evaluation consists, is a third of a step (docs/adr/0020).
 _EVALUATION_SPEED: Final = 3
 
+#: Share of a measured core that a vCPU of EC2 reaches: it is half a core, and of an older processor on P3. An estimate,
+#: which docs/jobs/resnet50.md uses too.
+_LEAST_OF_A_CORE: Final = 0.25
+_MOST_OF_A_CORE: Final = 0.40
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InputSupply:
+    """Images per second that the vCPUs of all ranks prepare, by the lower and the higher estimate of a vCPU."""
+
+    least: float
+    most: float
+
+    @property
+    def expected(self) -> float:
+        """The middle of the estimates."""
+        return (self.least + self.most) / 2
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prediction:
     """The prediction for one setup. Times are in seconds, prices in dollars.
 
     Attributes:
-        setup: What was asked.
+        setup: The setup that is predicted.
         gpus: GPUs, and so ranks.
         global_batch: Images of a step.
         step: The parts of a step.
-        images_per_second: Of all ranks.
+        images_per_second: Images per second, over all ranks.
         efficiency_of_one_gpu: Share of `gpus` times the rate of one GPU.
         efficiency_of_one_node: Share of `nodes` times the rate of one node.
         all_reduce_seconds: The whole all-reduce, hidden or not.
-        supply: What the CPUs prepare; None if it was not measured for the model, and nothing waits for images.
-        vcpus: For the input, of all ranks.
-        vcpus_needed: So that the input never waits, by the middle of the estimates; None as before.
+        supply: Images that the CPUs prepare; None if no rate was measured for the model: then nothing waits for images.
+        vcpus: vCPUs for the input, over all ranks.
+        vcpus_needed: vCPUs with which no rank waits for images, by the middle of the estimates; None as `supply`.
         lustre: The file system that serves these images, read from its disks; None for images from memory.
-        evaluation_seconds: At the end of an epoch.
-        checkpoint_seconds: Of a write to Lustre, which a thread does while the ranks train on.
-        epoch_seconds: With the evaluation.
+        evaluation_seconds: Evaluation at the end of an epoch.
+        checkpoint_seconds: Write of a checkpoint to Lustre, in a thread beside the training.
+        epoch_seconds: An epoch with its evaluation.
         epochs: Epochs to the accuracy; None where no recipe is published for this global batch.
         accuracy: The accuracy that they reach.
-        usd_per_epoch: Of the instances; None if the type has no price.
+        usd_per_epoch: Price of the instances for an epoch; None if the type has no price.
         bottleneck: What limits the speed: input, all-reduce, coordination or GPU. Never the storage, which is sized
             for the speed.
         rate: The published rate of the GPU.
@@ -76,12 +93,12 @@ class Prediction:
 
     @property
     def seconds_to_accuracy(self) -> float | None:
-        """All epochs, without the start."""
+        """Seconds of all epochs, without the start."""
         return self.epochs * self.epoch_seconds if self.epochs else None
 
     @property
     def usd_to_accuracy(self) -> float | None:
-        """The instances for all epochs."""
+        """Price of the instances for all epochs."""
         return self.epochs * self.usd_per_epoch if self.epochs and self.usd_per_epoch is not None else None
 
 
@@ -126,7 +143,10 @@ def predict(setup: TrainingSetup) -> Prediction:
 
 
 def _supply(timed: SetupStep, model: TrainedModel) -> InputSupply | None:
-    return None if model.images_per_core is None else input_supply(timed.vcpus, model.images_per_core)
+    if model.images_per_core is None:
+        return None
+    cores = timed.vcpus * model.images_per_core
+    return InputSupply(least=cores * _LEAST_OF_A_CORE, most=cores * _MOST_OF_A_CORE)
 
 
 def _with_input(timed: SetupStep, batch: int, supply: InputSupply | None) -> StepTime:
@@ -175,7 +195,7 @@ def _lustre(setup: TrainingSetup, model: TrainedModel, speed: float) -> LustreSi
 
 
 def _evaluation_speed(speed: float, supply: InputSupply | None, lustre: LustreSizing | None) -> float:
-    """Return what the GPUs evaluate, or less where CPUs or the file system give less: it is sized for the training."""
+    """Return the images per second of an evaluation: by the GPUs, the CPUs or the file system, whichever is slowest."""
     limits = [speed * _EVALUATION_SPEED]
     if supply:
         limits.append(supply.expected)

@@ -1,4 +1,4 @@
-"""The predictions beside what was published, with the errors of rows that no constant was fitted to."""
+"""Predictions beside published figures, with the errors of rows that no constant was fitted to."""
 
 import statistics
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ class Compared:
     """One row.
 
     Attributes:
-        name: What was measured.
+        name: The run, or the instance type of a bandwidth.
         size: GPUs of a run, or bytes of a message.
         published: Images/s, or GB/s of bus bandwidth.
         predicted: The same.
@@ -34,7 +34,7 @@ class Compared:
             replace it.
         fitted: The constant that was fitted to this row; empty if none was.
         source: URL.
-        note: What a reader must know.
+        note: Condition of the measurement that the row does not show.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """Of the prediction: 0.1 is 10 % too fast."""
+        """Error of the prediction: 0.1 is 10 % too fast."""
         return self.predicted / self.published - 1
 
     @property
     def left_out_error(self) -> float | None:
-        """Of the model without this row."""
+        """Error of the model that was fitted without this row."""
         return None if self.left_out is None else self.left_out / self.published - 1
 
 

@@ -22,10 +22,10 @@ class SetupStep:
     Attributes:
         network: The links between the GPUs.
         batch: Images on each GPU.
-        vcpus: Of all ranks.
+        vcpus: vCPUs for the input, over all ranks.
         rate: The published rate.
-        computation: Of one GPU alone.
-        coordination: Lost to the other ranks.
+        computation: Step of one GPU alone.
+        coordination: Time lost to the other ranks.
         exposed: All-reduce that nothing hides.
         all_reduce: The whole all-reduce.
     """

@@ -1,4 +1,4 @@
-"""One training step: computation, what the ranks lose to each other, all-reduce that nothing hides, wait for images."""
+"""One training step: computation, coordination of the ranks, all-reduce that nothing hides, wait for images."""
 
 from dataclasses import dataclass
 
@@ -29,8 +29,8 @@ class StepConstants:
     """The constants that are fitted; `planning.calibration` has the rows.
 
     Attributes:
-        coordination_seconds: What a step loses as soon as there are several ranks, whatever they send: the slowest
-            rank, Horovod's negotiation, the copies into its buffer.
+        coordination_seconds: Time that a step loses with several ranks, however much they send: the slowest rank,
+            Horovod's negotiation, the copies into its buffer.
         hidden_share: Part of a transfer beside the backward pass that is hidden; the rest of it slows the pass.
     """
 
@@ -43,8 +43,8 @@ class StepTime:
     """The parts of a step in seconds.
 
     Attributes:
-        computation: Of one GPU alone.
-        coordination: Lost to the other ranks.
+        computation: Step of one GPU alone.
+        coordination: Time lost to the other ranks.
         exposed_all_reduce: All-reduce that the backward pass does not hide.
         input_wait: Wait for images, where the CPUs prepare fewer than the GPUs take.
     """
@@ -56,7 +56,7 @@ class StepTime:
 
     @property
     def total(self) -> float:
-        """The step."""
+        """The whole step."""
         return self.computation + self.coordination + self.exposed_all_reduce + self.input_wait
 
 

@@ -1,4 +1,4 @@
-"""What a prediction is for, with the rules of each value."""
+"""The setup of a prediction, with the rules of its values."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -47,7 +47,7 @@ class TrainingSetup:
     gradient_clusters: int | None = None
 
     def __post_init__(self) -> None:
-        """Reject what is not possible."""
+        """Reject values that are not possible, alone or together."""
         enforce(self, _RULES)
 
     @property
@@ -56,12 +56,12 @@ class TrainingSetup:
         return bool(gpu_instance_type(self.instance_type).efa_interfaces) if self.efa is None else self.efa
 
     def on_nodes(self, nodes: int) -> "TrainingSetup":
-        """Return the same on another number of nodes."""
+        """Return this setup on another number of nodes."""
         return replace(self, nodes=nodes)
 
 
 def published_rate(setup: TrainingSetup) -> PublishedRate:
-    """Return the rate of the setup's GPU."""
+    """Return the published rate of the setup's GPU."""
     return _rates(setup)[0]
 
 
@@ -72,7 +72,7 @@ def may_be_shown(setup: TrainingSetup, *, any_batch: bool = False) -> bool:
     rate of another framework, which no job of this project reaches.
 
     Args:
-        setup: What is predicted.
+        setup: The setup of the prediction.
         any_batch: Whether the user chose the batch for a search. Default: it is that of a job.
     """
     rate = published_rate(setup)

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from training_workloads.aws.aws_errors import aws_errors
-from training_workloads.aws.aws_session import AwsSession
+from training_workloads.aws.errors import aws_errors
+from training_workloads.aws.session import AwsSession
 from training_workloads.run_local.rank_lines import rank_line
 
 __all__ = ["LOG_GROUP", "JobLog"]

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Self
 
-from training_workloads.aws.aws_errors import RejectionError, aws_errors
-from training_workloads.aws.aws_session import AwsSession
+from training_workloads.aws.errors import RejectionError, aws_errors
+from training_workloads.aws.session import AwsSession
 from training_workloads.validation import InputError, Problem
 
 __all__ = ["COMPLETED", "NAME", "TrainingJob", "TrainingJobs", "Transition"]

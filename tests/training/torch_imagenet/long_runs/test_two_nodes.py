@@ -83,7 +83,7 @@ class Job:
 def backend(request: pytest.FixtureRequest) -> str:
     """Return a store that the job may have."""
     if request.param == "etcd" and not (ETCD / "usr/bin/etcd").exists():
-        pytest.skip("Debian's etcd-server and python3-etcd are missing: `make test-torch-elastic` downloads them")
+        pytest.skip("Debian's etcd-server and python3-etcd are missing: `make test-long SUITE=torch-elastic` has them")
     return str(request.param)
 
 

@@ -1,20 +1,16 @@
-"""The report of a results folder: a table with a row for each repetition, the summary as JSON, and Markdown."""
+"""The report of a results folder: a table with a row for each repetition, the summary as JSON, Markdown, charts."""
 
 import csv
 import io
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
-from itertools import cycle
 from pathlib import Path
-from typing import Any
 
-from training_workloads.bench.bench_summary import FIGURES, CellSummary, figures, summarize
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import ResultsFolder, write_atomically
-from training_workloads.bench.step_chart import step_chart, step_splits
-from training_workloads.catalog.all_reduce_curves import EFA_PAIRS
-from training_workloads.planning.line_chart import COLORS, PREDICTED, PUBLISHED, Line, line_chart
+from training_workloads.bench.summary import FIGURES, CellSummary, figures, summarize
+from training_workloads.validation import InputError
 
 __all__ = ["write_report"]
 
@@ -26,25 +22,38 @@ _NOTES = (
     "programs.",
 )
 
-_Kind = tuple[tuple[str, Any], ...]
 _Column = tuple[str, Callable[[CellSummary], str]]
 
 
-def write_report(folder: ResultsFolder) -> Path:
+def write_report(folder: ResultsFolder, note: Callable[[str], None]) -> Path:
     """Write repetitions.csv, summary.json, the charts and report.md into a results folder; return the last one.
+
+    Args:
+        folder: The results folder.
+        note: Takes a line that says why there are no charts, if matplotlib is missing.
 
     Raises:
         InputError: The folder has no cells.
     """
     cells = summarize(folder)
-    charts = dict(_charts(cells))
+    charts = _charts(cells, note)
     for name, picture in charts.items():
-        write_atomically(folder.path / f"{name}.svg", picture)
+        write_atomically(folder.path / f"{name}.svg", picture.decode())
     write_atomically(folder.path / "repetitions.csv", _rows(folder))
     write_atomically(folder.path / "summary.json", json.dumps([asdict(each) for each in cells], indent=2) + "\n")
     report = folder.path / "report.md"
     write_atomically(report, _markdown(cells, list(charts)))
     return report
+
+
+def _charts(cells: Sequence[CellSummary], note: Callable[[str], None]) -> dict[str, bytes]:
+    """Return the pictures by their names; none without matplotlib, as the rest of the report needs no library."""
+    try:
+        from training_workloads.bench.charts import charts
+    except InputError as missing:
+        note(f"the report has no charts: {missing}")
+        return {}
+    return dict(charts(cells))
 
 
 def _rows(folder: ResultsFolder) -> str:
@@ -61,9 +70,6 @@ def _rows(folder: ResultsFolder) -> str:
         for each in records:
             table.writerow({**each, **cell["values"], **fixed, **figures(each.get("results") or {})})
     return text.getvalue()
-
-
-# -------------------------------------------------------------------------------------------------------------- text
 
 
 def _markdown(cells: Sequence[CellSummary], charts: Sequence[str]) -> str:
@@ -143,68 +149,3 @@ def _failures(cells: Sequence[CellSummary]) -> Iterator[str]:
         yield from ("", "Without results:", "")
     for each, reason in failed:
         yield f"- {values_text(each.values)}: {reason}"
-
-
-# ------------------------------------------------------------------------------------------------------------ charts
-
-
-def _charts(cells: Sequence[CellSummary]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each chart for which something was measured, and its picture."""
-    speed = _lines(cells, lambda each: each.figures.get("images_per_second"))
-    if speed:
-        ideal = list(_ideal(speed))
-        title = f"Steady throughput{'; ideal scaling is dashed' if ideal else ''}"
-        yield "throughput", line_chart(title, "ranks", "images/s", [*speed, *ideal, *_beside(cells)])
-    if splits := step_splits(cells):
-        yield "step", step_chart(splits)
-    if shares := _lines(cells, lambda each: each.efficiency and 100 * each.efficiency):
-        yield "efficiency", line_chart("Efficiency", "ranks", "%", shares)
-    if costs := _lines(cells, lambda each: each.usd):
-        yield "cost", line_chart("Cost of a run", "ranks", "$", costs)
-    names = _line_names(cells)
-    curves = [(each, [(size / 1024, value) for size, value in each.bandwidths if value > 0]) for each in cells]
-    if found := [
-        Line(name=f"{names[each.kind]}, {each.ranks} GPUs", points=points) for each, points in curves if points
-    ]:
-        yield "bandwidth", line_chart("Bus bandwidth", "KiB", "GB/s", [*found, *_published_curves(cells)])
-
-
-def _published_curves(cells: Sequence[CellSummary]) -> Iterator[Line]:
-    for name in dict.fromkeys(each.instance_type for each in cells if each.bandwidths and each.published):
-        pairs = [each for each in EFA_PAIRS if each.instance_type == name]
-        if points := [(each.message_bytes / 1024, each.bus_gigabytes) for each in pairs]:
-            yield Line(name=f"published, 2 x {name}", points=points, dashed=True, color=PUBLISHED)
-
-
-def _line_names(cells: Sequence[CellSummary]) -> dict[_Kind, str]:
-    """Return the name of each kind of cell: the values that not all kinds have."""
-    kinds = list(dict.fromkeys(each.kind for each in cells))
-    common = set.intersection(*map(set, kinds)) if len(kinds) > 1 else set()
-    return {kind: values_text(dict(pair for pair in kind if pair not in common)) for kind in kinds}
-
-
-def _lines(cells: Sequence[CellSummary], value: Callable[[CellSummary], float | None]) -> list[Line]:
-    """Return a line for each kind of cell."""
-    kinds: dict[str, list[tuple[float, float]]] = {}
-    names = _line_names(cells)
-    for each in cells:
-        if (found := value(each)) and found > 0:
-            kinds.setdefault(names[each.kind], []).append((each.ranks, found))
-    return [Line(name=name, points=points) for name, points in kinds.items()]
-
-
-def _ideal(speed: Sequence[Line]) -> Iterator[Line]:
-    """Yield the line of a speed that grows as the ranks do, from the smallest run of each kind that has several."""
-    for line, color in zip(speed, cycle(COLORS), strict=False):
-        ranks, smallest = line.points[0]
-        if len(line.points) > 1:
-            points = [(each, each * smallest / ranks) for each, _ in line.points]
-            yield Line(name="", points=points, dashed=True, color=color)
-
-
-def _beside(cells: Sequence[CellSummary]) -> list[Line]:
-    """Return what the plan predicts, and what was published."""
-    predicted = sorted({(each.ranks, each.predicted) for each in cells if each.predicted})
-    published = sorted({(each.ranks, value) for each in cells for value in each.published.values() if each.predicted})
-    marks = [("plan", predicted, PREDICTED), ("published", published, PUBLISHED)]
-    return [Line(name=name, points=points, marks=True, color=color) for name, points, color in marks if points]

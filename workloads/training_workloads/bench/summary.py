@@ -1,4 +1,4 @@
-"""What a results folder says: the medians of each cell, its efficiency, the plan's prediction and published speeds."""
+"""The summary of a results folder: medians of each cell, efficiency, the plan's prediction and published speeds."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
 # A cell with its records.
 _Measured = tuple[dict[str, Any], list[dict[str, Any]]]
 
-# The axes that say how large a run is, rather than what it is.
+# The axes that state the size of a run.
 _SIZES = ("nodes", "workers", "ranks")
 
 
@@ -88,7 +88,7 @@ def values_key(values: Mapping[str, Any]) -> str:
 def figures(results: Mapping[str, Any]) -> dict[str, float]:
     """Return the figures of one repetition that its results have."""
     if waits := results.get("data_wait_share_per_rank"):
-        # Of results.json itself; the line in a log has the longest wait alone.
+        # results.json has the wait of each rank; the line in a log has the longest one alone.
         results = {**results, "data_wait_share": max(waits)}
     found = {name: _value(results, path) for name, path in FIGURES.items()}
     return {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
@@ -123,7 +123,7 @@ def summarize(folder: ResultsFolder) -> list[CellSummary]:
 def _latest(measured: Sequence[_Measured]) -> list[_Measured]:
     """Return the cells without those that others replace: with the same type and values, run by a later sweep.
 
-    They differ in what is no axis, such as an image, so that their rows of a report would look the same.
+    They differ in something other than the axes, such as an image, so that their rows of a report would look the same.
     """
     # A cell that has not run yet replaces none.
     in_order = sorted(measured, key=lambda each: (bool(each[1]), float(each[0].get("swept", 0.0))))
@@ -133,11 +133,7 @@ def _latest(measured: Sequence[_Measured]) -> list[_Measured]:
 def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: list[tuple[int, float]]) -> CellSummary:
     finished = [each for each in records if each["state"] == FINISHED]
     found = _medians_of(records)
-    speed = found.get("images_per_second")
     bandwidths = finished[-1]["results"].get("bandwidths", {}) if finished else {}
-    smallest_ranks, smallest_speed = min(alike, default=(0, 0.0))
-    # With one size, 100 % would be a share of itself.
-    has_sizes = len({ranks for ranks, _ in alike}) > 1
     return CellSummary(
         cell=cell["cell"],
         values=cell["values"],
@@ -147,16 +143,26 @@ def _summary(cell: dict[str, Any], records: Sequence[dict[str, Any]], alike: lis
         repetitions=len(finished),
         figures=found,
         usd=statistics.median([each["usd"] for each in finished]) if finished else 0.0,
-        efficiency=scaling_efficiency(speed, cell["ranks"], smallest_speed, smallest_ranks)
-        if speed and has_sizes
-        else None,
+        efficiency=_efficiency(found.get("images_per_second"), cell["ranks"], alike),
         predicted=cell.get("predicted"),
         published=cell.get("published") or {},
         bandwidths=[(int(size), value) for size, value in bandwidths.items()],
         failures=[str(each.get("reason") or each["state"]) for each in records if each["state"] != FINISHED],
-        networks=sorted({each["network"] for each in finished if each.get("network")}),
-        machines=sorted({each["machine"] for each in finished if each.get("machine")}),
+        networks=_distinct("network", finished),
+        machines=_distinct("machine", finished),
     )
+
+
+def _efficiency(speed: float | None, ranks: int, alike: Sequence[tuple[int, float]]) -> float | None:
+    """Return the efficiency against the smallest of the runs of a kind; None with one size, which would be 100 %."""
+    if not speed or len({each for each, _ in alike}) < 2:
+        return None
+    smallest_ranks, smallest_speed = min(alike)
+    return scaling_efficiency(speed, ranks, smallest_speed, smallest_ranks)
+
+
+def _distinct(name: str, records: Sequence[Mapping[str, Any]]) -> list[str]:
+    return sorted({each[name] for each in records if each.get(name)})
 
 
 def _medians_of(records: Sequence[dict[str, Any]]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""AWS with the user's credentials: the outputs of a stack, a password for ECR, the digest of what was pushed."""
+"""AWS with the user's credentials: the outputs of a stack, a password for ECR, the digest of a pushed image."""
 
 import base64
 import os

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.workloads.aws.stubbed_session import DIGEST, PASSWORD, REPOSITORY, StubbedSession
-from training_workloads.aws.aws_session import AwsSession, new_tag, repository_address
+from training_workloads.aws.session import AwsSession, new_tag, repository_address
 from training_workloads.validation import InputError
 
 

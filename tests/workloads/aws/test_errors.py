@@ -5,8 +5,8 @@ from botocore import exceptions
 from botocore.parsers import ResponseParserError
 
 from tests.workloads.aws.stubbed_session import StubbedSession
-from training_workloads.aws.aws_errors import AwsError, RequestError, aws_errors
-from training_workloads.aws.aws_session import AwsSession
+from training_workloads.aws.errors import AwsError, RequestError, aws_errors
+from training_workloads.aws.session import AwsSession
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from training_workloads.bench.bench_summary import CellSummary, summarize, values_key
 from training_workloads.bench.cells import values_text
 from training_workloads.bench.results_folder import ResultsFolder
+from training_workloads.bench.summary import CellSummary, summarize, values_key
 from training_workloads.validation import InputError, Problem
 
 __all__ = ["ComparedCell", "compare"]
@@ -43,7 +43,7 @@ class ComparedCell:
 def compare(before: ResultsFolder, after: ResultsFolder) -> list[ComparedCell]:
     """Return each measured cell of the first folder beside the one with the same values of the axes in the second.
 
-    The values and not the hash: what is compared, such as two images, makes it another cell.
+    The values and not the hash: another image, which may be the subject of the comparison, makes another cell.
 
     Raises:
         InputError: A folder has no cells, or nothing in the first one was measured.
