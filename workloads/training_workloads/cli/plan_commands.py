@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from training_workloads.catalog.instances import INSTANCE_TYPES
 from training_workloads.catalog.offers import is_offered
 from training_workloads.cli.commands import Command
 from training_workloads.cli.parameters import NUMBER, WHOLE_NUMBER, WholeNumber, whole_number
@@ -105,7 +106,8 @@ def plan(
 
 
 def _warn_of_a_type_that_ec2_does_not_offer(option: str, instance_type: str | None) -> None:
-    for problem in is_offered(instance_type or ""):
+    # A type that the catalog lacks is an error.
+    for problem in is_offered(instance_type) if instance_type in INSTANCE_TYPES else ():
         print(f"warning: {problem.text(option)}", file=sys.stderr)
 
 
