@@ -104,6 +104,6 @@ def test_every_folder_of_packages_exists(root: Path) -> None:
 
 
 def test_one_helper_gives_every_mpirun_of_a_test_a_separate_folder() -> None:
-    # mpirun does not start as root without these variables, so that whoever starts it in another way needs them.
+    # mpirun does not start as root without these variables, so that every other way to start it has them too.
     having = [relative(path) for path in python_files("tests") if "ALLOW_" + "RUN_AS_ROOT" in path.read_text()]
     assert having == ["tests/training/mpirun.py"]
