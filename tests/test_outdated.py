@@ -102,6 +102,8 @@ def test_lists_rows_that_were_read_long_ago() -> None:
     old = lines(SameAsCatalog(), "old")
     assert any(line.startswith("read 2025-12-21, 337 days ago: price of p6-b300.48xlarge") for line in old)
     assert not any("Kubernetes" in line for line in old)
+    # No page has a newer price of a retired type.
+    assert not any("p3.2xlarge" in line for line in old)
 
 
 def test_a_repository_that_does_not_answer_is_unread() -> None:
