@@ -242,7 +242,8 @@ def _dates(today: date, days: int) -> Iterator[Line]:
     rows: dict[str, date] = {f"chart {one.chart}": one.checked for one in _CHARTS}
     rows |= {f"Kubernetes {one.name}": one.checked for one in KUBERNETES_RELEASES.values()}
     prices: dict[str, Price] = dict(_PRICES)
-    for one in INSTANCE_TYPES.values():
+    # A page of today has nothing new on a retired type.
+    for one in (one for one in INSTANCE_TYPES.values() if not one.retired):
         rows[one.name] = one.checked
         if one.price:
             prices[one.name] = one.price

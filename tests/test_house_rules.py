@@ -52,3 +52,9 @@ def test_counts_the_lines_of_a_body(source: str, lines: int) -> None:
 
 def test_every_folder_of_packages_exists(root: Path) -> None:
     assert [name for name in PACKAGES if not (root / name).exists()] == []
+
+
+def test_one_helper_gives_every_mpirun_of_a_test_a_separate_folder() -> None:
+    # mpirun does not start as root without these variables, so that every other way to start it has them too.
+    having = [relative(path) for path in python_files("tests") if "ALLOW_" + "RUN_AS_ROOT" in path.read_text()]
+    assert having == ["tests/training/mpirun.py"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from setup import outdated as outdated_module
-from setup.outdated import Sources, UnreadError, named_types, outdated
+from setup.outdated import Sources, UnreadError, main, named_types, outdated
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.offers import DEFAULT_INSTANCE_TYPE, offered_regions
@@ -102,6 +102,8 @@ def test_lists_rows_that_were_read_long_ago() -> None:
     old = lines(SameAsCatalog(), "old")
     assert any(line.startswith("read 2025-12-21, 337 days ago: price of p6-b300.48xlarge") for line in old)
     assert not any("Kubernetes" in line for line in old)
+    # No page has a newer price of a retired type.
+    assert not any("p3.2xlarge" in line for line in old)
 
 
 def test_a_repository_that_does_not_answer_is_unread() -> None:
@@ -190,3 +192,23 @@ def test_a_pip_that_does_not_answer_is_unread(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(subprocess, "run", hang)
     with pytest.raises(UnreadError, match=r"^pip download --quiet: no answer in 120 s$"):
         Sources().offers()
+
+
+@pytest.mark.parametrize(
+    ("sources", "code"),
+    [
+        # Rows that were read long ago, and what cannot be read, are no failure.
+        (SameAsCatalog(), 0),
+        (Offers(without=DEFAULT_INSTANCE_TYPE), 1),
+    ],
+)
+def test_fails_where_a_row_is_older_than_its_source(
+    sources: Sources, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(outdated_module, "Sources", lambda: sources)
+    with pytest.raises(SystemExit) as ended:
+        main(["--days", "1"])
+    assert int(ended.value.code or 0) == code
+    assert (
+        "older   p4d.24xlarge: not retired, EC2 offers it in no region; named in " in capsys.readouterr().out
+    ) == code

@@ -107,6 +107,13 @@ CHANGES = [
         after={"node_groups.other": None, "lustre": {}, "availability_zones": ZONES[::-1]},
         gpu="new",
     ),
+    # Names in place of the region's first two zones, which only the deployment knows: the same ones, perhaps.
+    Change(
+        key="availability_zones",
+        before={"node_groups.other": None, "lustre": {}, "availability_zones": []},
+        after={"node_groups.other": None, "lustre": {}, "availability_zones": ZONES},
+        gpu="new",
+    ),
     of_cluster("node_groups", {**DEPLOYED["node_groups"], "more": {"instance_type": "p5.48xlarge"}}),
     of_cluster("lustre", None, node_groups__other=None, lustre={"capacity_gib": 4800}),
     Change(

@@ -80,8 +80,8 @@ def test_forwards_sigterm_to_the_ranks_of_a_real_mpirun_as_sigusr1(
 ) -> None:
     if not mpirun.exists():
         pytest.skip(f"{mpirun} is not installed")
-    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
-        monkeypatch.setenv(name, "1")
+    for name, value in mpirun_variables(tmp_path / "mpi").items():
+        monkeypatch.setenv(name, value)
     (tmp_path / "hostfile").write_text("127.0.0.1\n")
     (tmp_path / "rank.py").write_text(RANK)
     placement = [

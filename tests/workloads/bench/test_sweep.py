@@ -214,6 +214,17 @@ def test_what_is_no_field_of_a_job_is_a_problem(folder: Path, name: str) -> None
     assert found.startswith(f"sweep.yaml:8: 'axes.{name}' is ['a'], but a sweep cannot set it; ")
 
 
+def test_warns_of_a_retired_type(folder: Path, program: Program) -> None:
+    (folder / "sweep.yaml").write_text(GOOD.replace("p4d.24xlarge", "p3.16xlarge"))
+    result = program("bench", "run", "sweep.yaml", "--list")
+    assert result.code == 0
+    assert result.err == (
+        "warning: 'instance_type' is 'p3.16xlarge', but AWS retired it on 2025-12-20 "
+        "(https://github.com/zalando-incubator/kubernetes-on-aws/pull/8685) and EC2 offers it in no region, so its "
+        "jobs stay Pending; choose p3dn.24xlarge or p4d.24xlarge\n"
+    )
+
+
 def test_lists_the_cells_and_what_they_cost(folder: Path, program: Program) -> None:
     (folder / "sweep.yaml").write_text(GOOD.replace(", p4d.24xlarge", "") + "repeats: 2\n")
     result = program("bench", "run", "sweep.yaml", "--list")

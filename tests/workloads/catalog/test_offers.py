@@ -54,6 +54,15 @@ def test_a_retired_type_has_its_day_its_source_and_its_successors(region: str | 
     ]
 
 
+def test_of_a_retired_family_that_the_catalog_lacks_the_source_is_known() -> None:
+    assert said("p2.16xlarge") == [
+        "'instance_type' is 'p2.16xlarge', but AWS has retired it (https://github.com/eksctl-io/eksctl/pull/7826) and "
+        "EC2 offers it in no region; choose another type"
+    ]
+    assert len(said("g3.4xlarge")) == len(said("g3s.xlarge")) == 1
+    assert said("p9.48xlarge") == said("p2") == said("") == []
+
+
 def test_a_consequence_follows_the_reason() -> None:
     assert said("p3.2xlarge", consequence="no node starts") == [
         f"'instance_type' is 'p3.2xlarge', but AWS retired it on 2025-12-20 ({NOTICE}) and EC2 offers it in no "

@@ -155,11 +155,19 @@ def test_a_mistake_is_one_line_with_the_option(arguments: list[str], error: str,
     assert errors.count("\n") == 1
 
 
-def test_a_retired_type_is_planned_with_a_warning(command: Command) -> None:
-    code, output, errors = command("plan", "--instance-type=p3.16xlarge", "--nodes=2", "--json")
-    assert (code, json.loads(output)["setup"]["instance_type"]) == (0, "p3.16xlarge")
+@pytest.mark.parametrize(
+    ("option", "arguments"),
+    [
+        ("--instance-type", ["--instance-type=p3.16xlarge"]),
+        ("--what-if", ["--instance-type=p4d.24xlarge", "--what-if=instance-type=p3.16xlarge"]),
+    ],
+)
+def test_a_retired_type_is_planned_with_a_warning(option: str, arguments: list[str], command: Command) -> None:
+    code, output, errors = command("plan", *arguments, "--nodes=2")
+    assert code == 0
+    assert "2 x p3.16xlarge" in output
     assert errors == (
-        "warning: 'instance_type' is 'p3.16xlarge', but AWS retired it on 2025-12-20 "
+        f"warning: '{option}' is 'p3.16xlarge', but AWS retired it on 2025-12-20 "
         "(https://github.com/zalando-incubator/kubernetes-on-aws/pull/8685) and EC2 offers it in no region; "
         "choose p3dn.24xlarge or p4d.24xlarge\n"
     )
@@ -181,7 +189,7 @@ def test_a_mistake_beside_a_retired_type_is_one_line_too(arguments: list[str], e
     code, output, errors = command("plan", WITHOUT_EFA, *arguments)
     assert (code, output) == (2, "")
     warning, mistake = errors.splitlines()
-    assert warning.startswith(f"warning: 'instance_type' is '{ONE_V100}', but AWS retired it")
+    assert warning.startswith(f"warning: '--instance-type' is '{ONE_V100}', but AWS retired it")
     assert mistake.startswith(f"error: {error}")
 
 

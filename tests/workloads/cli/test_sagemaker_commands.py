@@ -94,7 +94,7 @@ def test_of_a_retired_type_it_says_that_nothing_is_known_of_sagemaker(sagemaker:
     assert code == 0
     assert json.loads(out)["ResourceConfig"]["InstanceType"] == "ml.p3.16xlarge"
     assert err == (
-        "AWS retired p3.16xlarge on EC2 on 2025-12-20 "
+        "warning: AWS retired p3.16xlarge on EC2 on 2025-12-20 "
         "(https://github.com/zalando-incubator/kubernetes-on-aws/pull/8685); whether SageMaker still has "
         "ml.p3.16xlarge is not known; else choose ml.p3dn.24xlarge or ml.p4d.24xlarge\n"
     )

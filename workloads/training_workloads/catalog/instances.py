@@ -13,7 +13,7 @@ from training_workloads.catalog.instance_type import InstanceType
 from training_workloads.catalog.p_family import P_FAMILY
 from training_workloads.validation import Problem, Problems, enforce, matches, unknown
 
-__all__ = ["INSTANCE_TYPES", "gpu_instance_type", "supported_gpu_type"]
+__all__ = ["INSTANCE_TYPES", "RETIRED_FAMILIES", "gpu_instance_type", "supported_gpu_type"]
 
 #: Nodes of the operator, the launchers and the cluster's services.
 _WITHOUT_GPU = (
@@ -40,23 +40,26 @@ _FRACTION = (
     "autoscaler would never start such a node for them (g6 and gr6 have a whole L4)"
 )
 
-#: G3: https://github.com/SummitRoute/aws_breaking_changes/issues/114, P2: https://github.com/eksctl-io/eksctl/pull/7826
-_RETIRED = "AWS has retired it"
+#: Families without a row in the catalog that AWS has retired, with the source: manifests of their time name them.
+RETIRED_FAMILIES = {
+    "g3": "https://github.com/SummitRoute/aws_breaking_changes/issues/114",
+    "g3s": "https://github.com/SummitRoute/aws_breaking_changes/issues/114",
+    "p2": "https://github.com/eksctl-io/eksctl/pull/7826",
+}
 
 #: Why other types with accelerators are not in the catalog, by the start of their names
 #: (https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html, read 2026-11-21).
 _NOT_SUPPORTED = {
     "dl": "it has Gaudi or Qualcomm accelerators instead of NVIDIA GPUs, which are not supported",
-    "g3": _RETIRED,
     "g4ad": "it has AMD GPUs, which are not supported",
     "g5g": "it has Arm processors, which are not supported",
     "g6f": _FRACTION,
     "gr6f": _FRACTION,
     "inf": "it has AWS Inferentia chips instead of GPUs, which are not supported",
-    "p2": _RETIRED,
     "p3.": "AWS has retired P3, p3dn.24xlarge excepted",
     "p6e": "it has Arm processors, which are not supported",
     "trn": "it has AWS Trainium chips instead of GPUs, which are not supported",
+    **{f"{family}.": "AWS has retired it" for family in RETIRED_FAMILIES},
 }
 
 _WITH_GPUS = [one.name for one in INSTANCE_TYPES.values() if one.gpus]

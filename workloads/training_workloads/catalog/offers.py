@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from training_workloads.catalog.instances import INSTANCE_TYPES
+from training_workloads.catalog.instances import INSTANCE_TYPES, RETIRED_FAMILIES
 from training_workloads.validation import Problem, Problems
 
 __all__ = ["DEFAULT_INSTANCE_TYPE", "is_offered", "offered_regions"]
@@ -35,15 +35,18 @@ def is_offered(instance_type: str, *, region: str | None = None, consequence: st
     """Yield a problem where AWS has retired a type, or does not offer it in a region: a warning, as only AWS decides.
 
     Args:
-        instance_type: EC2's name; nothing is said about one that the catalog lacks.
+        instance_type: EC2's name; of one that the catalog lacks only the family counts.
         region: Where it is used. Default: not known.
         consequence: What will happen, as a clause, such as `no node starts`.
     """
     instance = INSTANCE_TYPES.get(instance_type)
-    if instance is None:
-        return
     path, then = ("instance_type",), f", so {consequence}" if consequence else ""
-    if retired := instance.retired:
+    if instance is None:
+        family, dot, _ = instance_type.partition(".")
+        if dot and (source := RETIRED_FAMILIES.get(family)):
+            allowed = f"AWS has retired it ({source}) and EC2 offers it in no region{then}"
+            yield Problem(path=path, given=instance_type, allowed=allowed, fix="choose another type")
+    elif retired := instance.retired:
         allowed = f"AWS retired it on {retired.on} ({retired.source}) and EC2 offers it in no region{then}"
         yield Problem(path=path, given=instance_type, allowed=allowed, fix=f"choose {' or '.join(retired.successors)}")
     elif region in _recorded()["regions"] and region not in (offering := offered_regions(instance_type)):

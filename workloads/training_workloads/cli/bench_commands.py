@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from training_workloads.catalog.offers import is_offered
 from training_workloads.cli.cluster_output import note, note_waiting, progress, session
 from training_workloads.cli.commands import Group
 from training_workloads.cli.parameters import NUMBER, context_option, namespace_option
@@ -59,6 +60,8 @@ def run(
     is_local = read.runner == "local"
     cores = cores_per_rank(read)
     cells = sweep_cells(read, machine_name(cores) if is_local else "")
+    if not is_local:
+        _warn_of_types_that_ec2_does_not_offer(cells)
     if list_only:
         _list(read, cells)
         return
@@ -72,6 +75,13 @@ def run(
         print(write_report(folder, note))
     if not complete:
         raise click.exceptions.Exit(CHECK_FAILED)
+
+
+def _warn_of_types_that_ec2_does_not_offer(cells: "list[Cell]") -> None:
+    """Warn of retired types: the job of such a cell waits for a node until the sweep cancels it."""
+    for instance_type in sorted({cell.spec.instance_type for cell in cells}):
+        for problem in is_offered(instance_type, consequence="its jobs stay Pending"):
+            print(f"warning: {problem}", file=sys.stderr)
 
 
 def _run_on_cluster(

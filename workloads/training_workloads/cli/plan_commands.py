@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from training_workloads.catalog.instances import INSTANCE_TYPES
 from training_workloads.catalog.offers import is_offered
 from training_workloads.cli.commands import Command
 from training_workloads.cli.parameters import NUMBER, WHOLE_NUMBER, WholeNumber, whole_number
@@ -74,8 +75,7 @@ def plan(
     searches = target_epoch_minutes is not None or budget is not None
     _reject_contradictions(modes, nodes, chart)
     types = types_with_rates(model, precision) if instance_type is None else [instance_type]
-    for problem in is_offered(instance_type or ""):
-        print(f"warning: {problem}", file=sys.stderr)
+    _warn_of_a_type_that_ec2_does_not_offer("--instance-type", instance_type)
     if instance_type is None and not searches:
         raise InputError(Problem(path=("instance_type",), given=MISSING, fix=f"give one of {', '.join(types)}"))
     counts = searched_nodes() if searches else SWEPT_NODES if sweep else [1 if nodes is None else nodes]
@@ -97,7 +97,16 @@ def plan(
         _print([predict(setup) for setup in setups], as_json=as_json, chart=chart, table=True)
     else:
         changed = [_changed(setups[0], what_if)] if what_if else []
+        for setup in changed:
+            if setup.instance_type != instance_type:
+                _warn_of_a_type_that_ec2_does_not_offer("--what-if", setup.instance_type)
         _print([predict(setup) for setup in (*setups, *changed)], as_json=as_json)
+
+
+def _warn_of_a_type_that_ec2_does_not_offer(option: str, instance_type: str | None) -> None:
+    # A type that the catalog lacks is an error.
+    for problem in is_offered(instance_type) if instance_type in INSTANCE_TYPES else ():
+        print(f"warning: {problem.text(option)}", file=sys.stderr)
 
 
 def _print(found: Sequence[Prediction], *, as_json: bool, chart: str | None = None, table: bool = False) -> None:

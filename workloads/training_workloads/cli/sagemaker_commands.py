@@ -237,7 +237,7 @@ def _spec(name: str, image: str | None, instance_type: str | None, max_runtime: 
         changes |= {"efa": False} if getattr(spec, "gpus_per_worker", None) is not None else {}
         spec = job_of_recipe(name, among=found, **changes)
     if note := retirement_note(getattr(spec, "instance_type", "")):
-        print(note, file=sys.stderr)
+        print(f"warning: {note}", file=sys.stderr)
     if address := pushed_images().get(spec.image):
         print(f"the image is {address}, by {PUSHED_IMAGES}", file=sys.stderr)
         return replace(spec, image=address)

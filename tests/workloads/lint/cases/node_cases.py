@@ -173,6 +173,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             f"{VALUES} 1",
             f"is p3.16xlarge, but {RETIRED}: the pod stays Pending; choose p3dn.24xlarge or p4d.24xlarge",
         ),
+        (
+            instance_type("p2.16xlarge"),
+            "WORKER-POD nodeSelector node.kubernetes.io/instance-type",
+            "is p2.16xlarge, but AWS has retired it (https://github.com/eksctl-io/eksctl/pull/7826) and EC2 offers it "
+            "in no region: the pod stays Pending; choose another type",
+        ),
     ],
     "node-label-key": [
         (
@@ -275,7 +281,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"WORKER-POD nodeSelector": GONE},
         {**required(TYPE, "p3.16xlarge", "p3dn.24xlarge"), **WITHOUT_EFA},
         # Of another provider, or not in the catalog.
-        *(instance_type(name) for name in ("n1-standard-4", "p2.16xlarge", "$TYPE")),
+        *(instance_type(name) for name in ("n1-standard-4", "p9.16xlarge", "$TYPE")),
         # Whether SageMaker still has it is not known.
         {**instance_type("ml.p3.16xlarge"), **WITHOUT_EFA},
     ],
