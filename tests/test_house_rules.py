@@ -1,65 +1,18 @@
-"""House rules on files and functions: each file name once, short modules, short functions."""
+"""House rules on modules and functions: their lines and their complexity."""
 
 import ast
-from collections import Counter
 from pathlib import Path
 
 import pytest
+from radon.complexity import ComplexityVisitor
 
-from setup.source_tree import files, python_files, relative, tree
+from setup.source_tree import python_files, relative, tree
 
 MODULE_LINES = 450
 FUNCTION_LINES = 50
-
-#: Names that Python, pytest, the CDK or a reader expects in several folders.
-EXPECTED_NAMES = {
-    "README.md",
-    "__init__.py",
-    "__init__.pyi",
-    "__main__.py",
-    "app.py",
-    "cdk.json",
-    "conftest.py",
-    "py.typed",
-}
-
-#: Folders in which each file is named after the one that it shows or tests.
-MIRRORS = (
-    # Each example is named after its page, and the page after the construct or job.
-    "examples/",
-    # A project that `trainctl init` writes has the names that Docker, the CDK and its user expect.
-    "workloads/training_workloads/project/",
-    # The cases of a lint rule are named after the module of the rule.
-    "tests/workloads/lint/cases/",
-)
-
-#: A construct, and the manifests that it applies: one concept in both libraries.
-IN_BOTH_LIBRARIES = {"lustre_volume.py", "mpi_operator.py"}
-
-#: The parts that each training program may have: a reader of one finds those of the next.
-IN_EACH_PROGRAM = {
-    f"training/{program}/{part}.py"
-    for program in ("resnet50", "mask_rcnn")
-    for part in ("evaluation", "model", "recipe", "settings", "training_job")
-}
+COMPLEXITY = 15
 
 PACKAGES = ("workloads", "constructs", "stacks", "training", "scan", "setup", "benchmarks", "docs", "app.py")
-
-
-def test_each_file_name_occurs_once() -> None:
-    names: dict[str, list[str]] = {}
-    for path in files():
-        if relative(path).startswith(MIRRORS) or relative(path) in IN_EACH_PROGRAM:
-            continue
-        if path.name not in EXPECTED_NAMES | IN_BOTH_LIBRARIES:
-            names.setdefault(path.name, []).append(relative(path))
-    several = [" ".join(found) for found in names.values() if len(found) > 1]
-    assert not several, "\n".join(several)
-
-
-def test_a_name_of_both_libraries_occurs_once_in_each() -> None:
-    libraries = [path for path in python_files("workloads", "constructs") if path.name in IN_BOTH_LIBRARIES]
-    assert Counter(path.name for path in libraries) == dict.fromkeys(IN_BOTH_LIBRARIES, 2)
 
 
 def test_modules_are_short() -> None:
@@ -83,6 +36,29 @@ def test_functions_are_short() -> None:
     assert len(found) > 1000
     long = [f"{name}: {count} lines" for name, count in found.items() if count > FUNCTION_LINES]
     assert not long, "\n".join(long)
+
+
+def complexities(module: ast.Module) -> dict[str, int]:
+    """Return the cyclomatic complexity of each function by its name; comprehensions and boolean operators count."""
+    found = ComplexityVisitor.from_ast(module)
+    functions = [*found.functions, *(method for one in found.classes for method in one.methods)]
+    return {f"{one.lineno} {one.fullname}": one.complexity for one in functions}
+
+
+def test_functions_are_simple() -> None:
+    found = {
+        f"{relative(path)}:{name}": complexity
+        for path in python_files(*PACKAGES)
+        for name, complexity in complexities(tree(path)).items()
+    }
+    assert len(found) > 1000
+    complex_ones = [f"{name}: {count}" for name, count in found.items() if count > COMPLEXITY]
+    assert not complex_ones, "\n".join(complex_ones)
+
+
+def test_complexity_counts_comprehensions_and_boolean_operators() -> None:
+    source = "class A:\n    def one(self, a): return [b for b in a if b or self]\n"
+    assert complexities(ast.parse(source)) == {"2 A.one": 4}
 
 
 @pytest.mark.parametrize(
