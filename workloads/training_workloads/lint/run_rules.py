@@ -129,24 +129,29 @@ def _lint_workload(workload: WorkloadView) -> list[Finding]:
 
 def _with_meant(workload: WorkloadView, of_fields: list[Finding]) -> list[Finding]:
     """Return the findings of a document with wrong fields, and those of the document as it was meant."""
-    if workload.document.get("apiVersion") and any(one.rule == api_version.id for one in of_fields):
+    versions = [one for one in of_fields if one.rule == api_version.id]
+    if versions and workload.document.get("apiVersion"):
         # Every other finding would be about the fields of another version.
-        return [one for one in of_fields if one.rule == api_version.id]
-    document = dict(workload.document)
-    corrected = Corrected.of(workload.kind, document)
-    found = []
-    # What misplaced resources lack is unclear.
-    is_unclear = any(str(field.path[-1]).startswith("resource") for field in corrected.moved)
-    for finding in _lint_meant(replace(workload, document=corrected.document)):
-        if is_unclear and finding.rule == efa_not_requested.id:
-            continue
-        path = corrected.source_path(finding.path)
-        found += [replace(finding, path=path)] if path is not None else []
+        return versions
+    corrected = Corrected.of(workload.kind, dict(workload.document))
+    found = _lint_corrected(workload, corrected)
     # A rule's error at a value is more specific than the schema's; a warning must not hide an error.
     known = {finding.path for finding in found if finding.level == "error"} - {field.path for field in corrected.moved}
     of_fields = [one for one in of_fields if one.path not in known and not corrected.gives(one.path)]
     # A moved field is in the original place and in the right one.
     return [*dict.fromkeys(found), *of_fields]
+
+
+def _lint_corrected(workload: WorkloadView, corrected: Corrected) -> list[Finding]:
+    """Return the findings of a corrected document at their places in the original."""
+    # The fields of misplaced resources are unknown.
+    is_unclear = any(str(field.path[-1]).startswith("resource") for field in corrected.moved)
+    found = []
+    for finding in _lint_meant(replace(workload, document=corrected.document)):
+        path = corrected.source_path(finding.path)
+        if path is not None and not (is_unclear and finding.rule == efa_not_requested.id):
+            found.append(replace(finding, path=path))
+    return found
 
 
 def _one_for_each_value(findings: list[Finding]) -> list[Finding]:

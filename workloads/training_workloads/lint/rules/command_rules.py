@@ -4,9 +4,10 @@ https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
+from typing import Any
 
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.sources import COMMANDS
@@ -94,9 +95,7 @@ def shell_syntax_without_shell(pods: PodGroup) -> Iterator[Found]:
         used = next((word for word in words if word in _OPERATORS), None)
         if words and words[0] in _BUILTINS:
             used = words[0]
-        known = _SHELL_VARIABLES | set(container.environment)
-        variables = (found for word in words for found in _VARIABLE.finditer(word))
-        variable = next((found for found in variables if (found[1] or found[2]) in known), None)
+        variable = _shell_variable(container, words)
         if used:
             problem = f"has {used!r}, which is for a shell, and no shell runs it"
             yield Found(_place(container, used), problem, "write [bash, -c, <the whole line as one text>]")
@@ -108,6 +107,13 @@ def shell_syntax_without_shell(pods: PodGroup) -> Iterator[Found]:
             yield Found(_place(container, variable[0]), problem, fix)
 
 
+def _shell_variable(container: Container, words: Sequence[str]) -> re.Match[str] | None:
+    """Return the first reference of a shell to a variable that a pod certainly has."""
+    known = _SHELL_VARIABLES | set(container.environment)
+    variables = (found for word in words for found in _VARIABLE.finditer(word))
+    return next((found for found in variables if (found[1] or found[2]) in known), None)
+
+
 @error(
     "Kubernetes replaces only references to variables of `env`, and leaves others as they are "
     "([docs](https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/))"
@@ -117,22 +123,24 @@ def undefined_reference(pods: PodGroup) -> Iterator[Found]:
     pattern = f"{CONTAINERS}.volumeMounts[].subPathExpr"
     for path, value in places(pods.template, pattern, pods.template_path) if pods.is_whole else ():
         container = next(one for one in pods.all_containers if path[: len(one.path)] == one.path)
-        names = _REFERENCE.findall(value) if isinstance(value, str) and not container.content.get("envFrom") else []
-        missing = [
-            name for name in names if name not in container.environment and not _FROM_CONTROLLERS.fullmatch(name)
-        ]
-        for name in dict.fromkeys(missing):
+        for name in _undefined(container, [value]):
             problem = f"has $({name}), but env has no {name}, and the container does not start"
             yield Found(path, problem, f"add {name} to env")
     for container, words in _plain(pods):
-        if container.content.get("envFrom"):
-            continue
-        names = [name for word in words for name in _REFERENCE.findall(word) if name not in container.environment]
-        for name in dict.fromkeys(name for name in names if not _FROM_CONTROLLERS.fullmatch(name)):
+        for name in _undefined(container, words):
             close = get_close_matches(name, container.environment, n=1, cutoff=0.8)
             problem = f"has $({name}), but env has no {name}, and the text stays as it is"
             fix = f"write $({close[0]})" if close else f"add {name} to env"
             yield Found(_place(container, f"$({name})"), problem, fix)
+
+
+def _undefined(container: Container, texts: Sequence[Any]) -> list[str]:
+    """Return the names that texts refer to, and that neither `env` nor a controller sets; none beside `envFrom`."""
+    if container.content.get("envFrom"):
+        return []
+    referred = [name for text in texts if isinstance(text, str) for name in _REFERENCE.findall(text)]
+    known = container.environment
+    return [name for name in dict.fromkeys(referred) if name not in known and not _FROM_CONTROLLERS.fullmatch(name)]
 
 
 @error(

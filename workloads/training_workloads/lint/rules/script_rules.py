@@ -1,5 +1,6 @@
 """Rules on shells: a script without `-c`, and one whose loops and conditions do not close."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -21,14 +22,24 @@ def script_without_option(pods: PodGroup) -> Iterator[Found]:
         if not argv or PurePosixPath(argv[0]).name not in SHELLS:
             continue
         options = [word for word in argv[1:] if word.startswith(("-", "+"))]
-        first = next((word for word in argv[1:] if not word.startswith(("-", "+"))), "")
-        if any(word.startswith("-") and not word.startswith("--") and "c" in word for word in options):
-            continue
-        is_line = len(first.split()) > 1 and not PurePosixPath(first.split()[0]).suffix
-        if "$" not in first.split(" ")[0] and (is_line or PurePosixPath(first).name in _PROGRAMS):
+        first = next((word for word in argv[1:] if word not in options), "")
+        if not any(map(_GIVES_SCRIPT.match, options)) and _is_command(first):
             shown = first.split("\n")[0][:40]
             problem = f"has {shown!r} behind {argv[0]} without -c, which takes it as the file of a script"
             yield Found(container.argv_path(first), problem, f"write [{argv[0]}, -c, <the line as one text>]")
+
+
+# `-c`, alone or with other letters.
+_GIVES_SCRIPT = re.compile(r"-(?!-).*c", re.DOTALL)
+
+
+def _is_command(text: str) -> bool:
+    """Return whether a text is a command line or a program, and not the file of a script."""
+    if "$" in text.split(" ")[0]:
+        return False
+    words = text.split()
+    is_line = len(words) > 1 and not PurePosixPath(words[0]).suffix
+    return is_line or PurePosixPath(text).name in _PROGRAMS
 
 
 # The word that closes each block, by the word that begins it.

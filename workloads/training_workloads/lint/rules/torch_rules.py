@@ -53,17 +53,23 @@ def nodes_differ_from_pods(workload: WorkloadView) -> Iterator[Found]:
     """Another number of nodes for torchrun than the job has pods at once."""
     pods = _pods_together(workload)
     for container, run in _runs(workload):
-        # The operators of the other kinds give the number by PET_NNODES.
-        counts_itself = isinstance(workload, JobView) and "PET_NNODES" not in container.environment
-        together = (run.nodes or 0) > 1 or (counts_itself and bool(_MEETS & set(run.options)))
+        if not pods or not run.nodes or run.nodes == pods or not _is_one_group(workload, container, run):
+            continue
         # One Job for each node: the others have the other numbers.
-        is_one_of_several = workload.kind == "Job" and pods == 1 and run.options.get("node-rank", "").isdecimal()
-        if pods and run.nodes and together and run.nodes != pods and not is_one_of_several:
-            given = f"is for {run.nodes} nodes" if "nnodes" in run.options else "has no --nnodes, whose default is 1"
-            problem = f"{given}, but the job has {pods} pods"
-            fix = f"write --nnodes={pods}" + (f", or run {run.nodes} pods" if run.nodes > 1 else "")
-            yield Found(container.argv_path("nnodes" if "nnodes" in run.options else "torch"), problem, fix)
-            return
+        if workload.kind == "Job" and pods == 1 and run.options.get("node-rank", "").isdecimal():
+            continue
+        given = f"is for {run.nodes} nodes" if "nnodes" in run.options else "has no --nnodes, whose default is 1"
+        problem = f"{given}, but the job has {pods} pods"
+        fix = f"write --nnodes={pods}" + (f", or run {run.nodes} pods" if run.nodes > 1 else "")
+        yield Found(container.argv_path("nnodes" if "nnodes" in run.options else "torch"), problem, fix)
+        return
+
+
+def _is_one_group(workload: WorkloadView, container: Container, run: Torchrun) -> bool:
+    """Return whether pods with a torchrun are nodes of one group of ranks, whose number the command gives."""
+    # The operators of the other kinds give the number by PET_NNODES.
+    counts_itself = isinstance(workload, JobView) and "PET_NNODES" not in container.environment
+    return (run.nodes or 0) > 1 or (counts_itself and bool(_MEETS & set(run.options)))
 
 
 # Options with which pods are nodes of one job.
