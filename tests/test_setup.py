@@ -168,7 +168,7 @@ def clone(root: Path, tmp_path: Path) -> Path:
 
 
 def in_a_terminal(command: list[str], folder: Path) -> str:
-    """Return what a command shows on a terminal."""
+    """Return the output of a command on a terminal."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     done = subprocess.run(command, cwd=folder, env=environment, stdout=theirs, stderr=theirs, timeout=30, check=False)

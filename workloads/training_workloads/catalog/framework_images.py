@@ -89,7 +89,7 @@ OTHER_FRAMEWORK = "other"
 
 
 def known_framework(name: str, value: Any) -> Problems:
-    """Reject what is neither None nor the name of a framework."""
+    """Reject unknown names of a framework; None is allowed."""
     if value is not None:
         yield from one_of(name, value, (*FRAMEWORKS, OTHER_FRAMEWORK))
 
@@ -100,7 +100,7 @@ def shown_capability(capability: tuple[int, int]) -> str:
 
 
 def supported_compute_capabilities(image: str) -> SupportedGpus | None:
-    """Return what is known of a public image by its address.
+    """Return the known contents of a public image by its address.
 
     Args:
         image: With its tag. A mirror's address counts if it keeps the end of the path and the tag.

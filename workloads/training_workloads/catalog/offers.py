@@ -1,7 +1,7 @@
-"""Whether EC2 offers an instance type, and where: what was recorded, because only EC2 knows what it offers today.
+"""Whether EC2 offers an instance type, and where: as recorded, because only EC2 knows its offers of today.
 
-`python -m setup.record_instance_types` writes the regions. Those of China and GovCloud are not recorded: nothing is
-said about them.
+`python -m setup.record_instance_types` writes the regions. Those of China and GovCloud are not recorded, and no check
+covers them.
 """
 
 import json
@@ -35,7 +35,7 @@ def is_offered(instance_type: str, *, region: str | None = None, consequence: st
     """Yield a problem where AWS has retired a type, or does not offer it in a region: a warning, as only AWS decides.
 
     Args:
-        instance_type: EC2's name; nothing is said about one that the catalog lacks.
+        instance_type: EC2's name; one that the catalog lacks has no problem.
         region: Where it is used. Default: not known.
         consequence: What will happen, as a clause, such as `no node starts`.
     """

@@ -32,7 +32,7 @@ def retirement_note(name: str) -> str:
     """Return a sentence on a type that EC2 no longer has, since no page that was read says it of SageMaker; else none.
 
     Args:
-        name: EC2's name; nothing is said about one that the catalog lacks.
+        name: EC2's name; one that the catalog lacks has no note.
     """
     instance = INSTANCE_TYPES.get(name)
     if not (retired := instance and instance.retired):

@@ -12,7 +12,7 @@ class MonthlyPrice:
 
     Attributes:
         usd: Dollars a month without tax.
-        unit: Of what: `GB` (2^30 bytes, as AWS bills), or `key`.
+        unit: `GB` (2^30 bytes, as AWS bills), or `key`.
         source: URL of the source.
         checked: The day of the source.
     """

@@ -26,7 +26,7 @@ class JobSpeed:
     Attributes:
         images_per_second: In the newest line of progress, compilation and warm-up apart; `None` without one.
         at: When that line was printed.
-        predicted_images_per_second: Of the job's annotation, if it is for the job's number of ranks.
+        predicted_images_per_second: The rate in the job's annotation, if that is for the job's number of ranks.
     """
 
     images_per_second: float | None

@@ -201,7 +201,7 @@ def _bounds(spec: dict[str, Any], run: Torchrun | None) -> tuple[int, int] | Non
 
 
 def torchrun_of(job: dict[str, Any]) -> Torchrun | None:
-    """Return what the containers of a `batch/v1` Job start by torchrun; None where they do not."""
+    """Return the torchrun of a `batch/v1` Job's containers; None where they have none."""
     found = (torchrun(container.argv) for container in JobView(document=job).containers)
     return next((run for run in found if run), None)
 
@@ -304,7 +304,7 @@ def _state(pod: dict[str, Any]) -> tuple[str, str]:
 
 
 def _container_state(container: dict[str, Any]) -> tuple[str, str] | None:
-    """Return what the pod's phase does not show of a container; an empty word where the phase does."""
+    """Return the state of a container that its pod's phase does not show; an empty word where the phase does."""
     state = mapping(container.get("state"))
     waiting, ended = mapping(state.get("waiting")), mapping(state.get("terminated"))
     last = mapping(mapping(container.get("lastState")).get("terminated"))

@@ -311,7 +311,7 @@ def _is_above_the_quota(reason: str) -> bool:
 
 
 def _amounts(text: str) -> dict[str, Decimal]:
-    """Return the amounts of a text such as `limits.memory=8Gi,pods=1`, without what is none."""
+    """Return the amounts of a text such as `limits.memory=8Gi,pods=1`, without invalid ones."""
     pairs = (part.partition("=") for part in text.split(","))
     return {name: amount for name, _, value in pairs if (amount := amount_of(value)) is not None}
 

@@ -113,7 +113,7 @@ def start_build(
 
 
 def _reason(build: Mapping[str, Any]) -> str:
-    """Return what the phases of a failed build say."""
+    """Return the messages of the phases of a failed build."""
     messages = [
         f"{phase['phaseType']}: {context['message']}"
         for phase in build.get("phases", ())

@@ -80,7 +80,7 @@ def lint_read(documents: Sequence[Document], rules: Collection[str] | None = Non
         )
         hiding += [(finding, document.line(finding.path)) for finding in lossy]
     kept = selected(located, documents[0].yaml.text if documents else "", rules)
-    # What is not judged is not right, whatever the user suppresses.
+    # A part that no rule has judged is not right, whatever the user suppresses.
     return sorted([*kept, *(one for one in hiding if one not in kept)], key=lambda pair: pair[1])
 
 
@@ -101,7 +101,7 @@ def lint_documents(documents: Sequence[Any]) -> list[list[Finding]]:
     """Apply every rule to objects that belong together, such as those of one file.
 
     Args:
-        documents: Of any kind and shape.
+        documents: Objects of any kind and shape.
 
     Returns:
         The findings of each.

@@ -50,7 +50,7 @@ class Container:
         return mapping(mapping(self.content.get("resources")).get(kind))
 
     def amount(self, resource: str) -> Decimal | None:
-        """Return what it requests: the request, or the limit where Kubernetes uses that as the request."""
+        """Return the amount that it requests: the request, or the limit where Kubernetes uses that as the request."""
         requested = self.amounts("requests").get(resource)
         amount = amount_of(self.amounts("limits").get(resource) if requested is None else requested)
         # The API server rejects a negative one.
@@ -129,7 +129,7 @@ class PodGroup:
         return [path for path in paths if isinstance(path, str)]
 
     def total(self, resource: str) -> Decimal:
-        """Return what all containers of one pod request."""
+        """Return the amount that all containers of one pod request."""
         return sum((one.amount(resource) or Decimal(0) for one in self.containers), Decimal(0))
 
     @property

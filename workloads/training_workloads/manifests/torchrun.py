@@ -35,7 +35,7 @@ class Torchrun:
 
 
 def torchrun(argv: Sequence[str]) -> Torchrun | None:
-    """Return what torchrun starts by a command line or a shell script with one; None where neither is clear."""
+    """Return the torchrun of a command line or of a shell script; None where neither is clear."""
     own = own_words(argv)
     words = own or [word for argument in argv for word in _words(argument)]
     starts = [

@@ -48,7 +48,7 @@ RESOURCES = ("cpu", "memory", GPU_RESOURCE, EFA_RESOURCE, HUGEPAGES_RESOURCE)
 #: The flavor of the pods without GPUs.
 LAUNCHER_FLAVOR = "launchers"
 
-#: Of a ClusterQueue, that of the launchers included: "it can contain up to 64 flavors". In v1beta1 it was 16.
+#: Flavors of a ClusterQueue, that of the launchers included: "it can contain up to 64 flavors". In v1beta1 it was 16.
 #: https://github.com/kubernetes-sigs/kueue/blob/main/apis/kueue/v1beta2/clusterqueue_types.go (read 2026-11-23)
 MOST_FLAVORS = 64
 
@@ -121,7 +121,7 @@ class QueuedNodes:
         return _object("ResourceFlavor", self.flavor, spec | ({"topologyName": topology} if topology else {}))
 
     def quota(self) -> dict[str, Any]:
-        """Return what jobs can request of all nodes: without what `worker_resources` leaves to the daemons."""
+        """Return the amounts that jobs can request of all nodes, without those that are left to daemons."""
         whole = worker_resources(self.instance, self.instance.gpus, efa=False)
         hugepages = EFA_HUGEPAGES_MIB if self.efa_interfaces else 0
         amounts = {

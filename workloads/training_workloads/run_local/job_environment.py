@@ -91,7 +91,7 @@ class _Needs:
         return any(word.lstrip("-") in _ELSEWHERE or word.startswith(_SEARCH_PATH) for word in options)
 
     def python(self, *arguments: str) -> str | None:
-        """Return what the environment's Python prints; None if it fails."""
+        """Return the output of the environment's Python; None if it fails."""
         command = [str(shutil.which("python", path=self.path)), *arguments]
         try:
             return subprocess.run(command, env=self.variables, capture_output=True, text=True, check=True).stdout

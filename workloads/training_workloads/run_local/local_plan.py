@@ -211,7 +211,7 @@ def localized_path(word: str, paths: dict[str, Path]) -> str:
 
 
 def write_hosts(scratch: Path, ranks: int) -> None:
-    """Write what the operator gives a launcher: a hostfile, and for elastic jobs a script."""
+    """Write the files that the operator gives a launcher: a hostfile, and for elastic jobs a script."""
     Path(scratch, Path(HOSTFILE).name).write_text(f"localhost slots={ranks}\n")
     script = scratch / _DISCOVERY
     script.write_text(f"#!/bin/sh\necho localhost:{ranks}\n")

@@ -65,7 +65,7 @@ def run_locally(
 def run_planned(
     run: LocalRun, scratch: Path, *, volumes: Path, environment: Path | None, origin: str = "", note: str = ""
 ) -> int:
-    """Run what is planned to its end, and return its exit code.
+    """Run a plan to its end, and return its exit code.
 
     Args:
         run: What to start.

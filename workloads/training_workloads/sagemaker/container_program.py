@@ -88,7 +88,7 @@ def runs_on_sagemaker(spec: Any) -> Problems:
 
 
 def container_program(spec: GpuJobSpec) -> ContainerProgram:
-    """Return what the container of a job runs."""
+    """Return the program of a job's container."""
     program = ContainerProgram()
     words = [_with_folders(program, spec, option, word) for option, word in _with_options(spec.command)]
     start = _start(words)

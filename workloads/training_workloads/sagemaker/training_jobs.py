@@ -61,7 +61,7 @@ class TrainingJob:
         created: When it was created.
         ended: When it has ended.
         training_seconds: Time between its start and its end, interruptions apart.
-        billable_seconds: Of that, what each instance costs.
+        billable_seconds: The part of that time which each instance costs.
         run_folder: The folder in S3 with its checkpoints, curves and results; empty without one.
         metrics: The last value of each metric that SageMaker found in the log.
         transitions: The states so far, the oldest first.

@@ -176,7 +176,7 @@ _INTERNAL_NETWORKS = ("socket", "ib")
 
 
 def _off(name: str, value: str) -> str:
-    """Return what a variable does to EFA; empty where it leaves it on."""
+    """Return the effect of a variable on EFA; empty where EFA stays on."""
     if name == "FI_PROVIDER":
         names, excludes = value.lower().lstrip("^").split(";")[0].split(","), value.startswith("^")
         is_on = ("efa" in names) is not excludes or not value

@@ -108,7 +108,7 @@ def gpus_left_on_the_node(workload: WorkloadView) -> Iterator[Found]:
 
 
 def _what_fills(pods: PodGroup, size: NodeSize, efa: int) -> str:
-    """Return what of a node no second pod of the group finds; empty where two fit."""
+    """Return the resource of a node that a second pod of the group lacks; empty where two fit."""
     if efa > 1 and pods.total(EFA_RESOURCE) * 2 > efa:
         return "its EFA devices"
     if pods.total("cpu") * 2 > size.cpus:

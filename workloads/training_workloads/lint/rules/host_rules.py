@@ -89,7 +89,7 @@ def hosts_of_another_job(job: MpiJobView) -> Iterator[Found]:
 
 
 def _wrong_worker(job: MpiJobView, host: str) -> tuple[str, str] | None:
-    """Return what is wrong with a host that has the name of a worker, and the fix; None where it may be right."""
+    """Return the problem of a host that has the name of a worker, and the fix; None where it may be right."""
     worker = _WORKER.fullmatch(host.partition(".")[0])
     if worker is None:
         return None

@@ -92,7 +92,7 @@ def option_behind_program(job: MpiJobView) -> Iterator[Found]:
 
 
 def _taken_for_program(launch: Launch) -> tuple[str, str] | None:
-    """Return why the first word of the program is none, and what to write; None where it may be one."""
+    """Return why the first word of the program is not one, and the fix; None where it may be one."""
     program = launch.program
     if not program:
         return None

@@ -85,7 +85,7 @@ _COUNTS = {
 
 
 def _wrong_count(operator: str, values: list[Any]) -> str:
-    """Return what is wrong with the number of values; empty if nothing is."""
+    """Return the problem of the number of values; empty where there is none."""
     if operator in _MANY and not values:
         return f"is empty, which {operator} does not take"
     if operator in _NONE and values:

@@ -107,7 +107,7 @@ def literal_reference(workload: WorkloadView) -> Iterator[Found]:
 
 
 def _unreplaced(name: str, value: str, names: list[str], number: int) -> tuple[str, str] | None:
-    """Return what is wrong with a value with a reference that nothing replaces, and the fix; None for another value.
+    """Return the problem of a value with a reference that nothing replaces, and the fix; None for another value.
 
     Args:
         name: The variable.

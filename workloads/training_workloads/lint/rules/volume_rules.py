@@ -118,7 +118,7 @@ _NEEDED = (
 
 @error(validated_by("validateVolumeSource"))
 def incomplete_source(pods: PodGroup) -> Iterator[Found]:
-    """A volume's source without the name or path that it needs, or with a path that is none."""
+    """A volume's source without the name or path that it needs, or with an invalid path."""
     for field in _NEEDED:
         source, name = field.split(".")
         for path, value in places(pods.template, f"spec.volumes[].{source}", pods.template_path):
