@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.name_forms import LABEL, LABEL_VALUE, SUBDOMAIN
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import places
 from training_workloads.manifests.values import is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView

@@ -6,8 +6,8 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/core/validation/v
 from collections.abc import Iterator
 from typing import Any
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import mapping, names_placeholder, sequence

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import AMOUNT_KINDS, amount_of, is_placeholder

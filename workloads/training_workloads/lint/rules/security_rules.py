@@ -5,8 +5,8 @@ https://kubernetes.io/docs/tasks/configure-pod-container/security-context/
 
 from collections.abc import Iterator
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import mapping, sequence
