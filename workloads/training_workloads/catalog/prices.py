@@ -20,7 +20,14 @@ __all__ = [
     "NAT_GATEWAY",
     "MonthlyPrice",
     "Price",
+    "us_east_1",
 ]
+
+# Generated from AWS's price list, on the date in its first lines.
+_PRICES = (
+    "https://github.com/aws/karpenter-provider-aws/blob/265ee0ba5b8e337dec6b82dde965b03021ccb418/"
+    "pkg/providers/pricing/zz_generated.pricing_aws.go"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +45,11 @@ class Price:
     region: str
     source: str
     checked: date
+
+
+def us_east_1(usd_per_hour: float) -> Price:
+    """Return a price of the list from which the catalog was filled."""
+    return Price(usd_per_hour=usd_per_hour, region="us-east-1", source=_PRICES, checked=date(2026, 2, 9))
 
 
 #: One cluster on a Kubernetes release in standard support, the same in every region; the source quotes AWS's page

@@ -68,17 +68,19 @@ def lint_read(documents: Sequence[Document], rules: Collection[str] | None = Non
     Returns:
         The findings that no comment suppresses, each with its line, from 1, by line.
     """
-    linted = zip(documents, lint_documents([document.content for document in documents]), strict=True)
     located, hiding = [], []
-    for document, findings in linted:
-        of_text = _apply(DOCUMENT_RULES, document)
-        # A lost value may be the one that is meant.
-        clear = [one for one in findings if not any(one.path[: len(path)] == path for path in document.lossy)]
-        located += [(finding, document.line(finding.path)) for finding in (*of_text, *clear)]
-        lossy = (
-            one for one in of_text if one.rule == duplicate_key.id and {one.path, one.path[:-1]} & {*document.lossy}
-        )
-        hiding += [(finding, document.line(finding.path)) for finding in lossy]
+    found = lint_documents([document.content for document in documents])
+    for document, findings in zip(documents, found, strict=True):
+        lossy = document.lossy
+        for finding in _apply(DOCUMENT_RULES, document):
+            place = (finding, document.line(finding.path))
+            located.append(place)
+            if finding.rule == duplicate_key.id and (finding.path in lossy or finding.path[:-1] in lossy):
+                hiding.append(place)
+        for finding in findings:
+            # A lost value may be the one that is meant.
+            if not any(finding.path[: len(path)] == path for path in lossy):
+                located.append((finding, document.line(finding.path)))
     kept = selected(located, documents[0].yaml.text if documents else "", rules)
     # A part that no rule has judged is not right, whatever the user suppresses.
     return sorted([*kept, *(one for one in hiding if one not in kept)], key=lambda pair: pair[1])

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from training_workloads.lint.launch_facts import has_parameter, is_open_mpi_5, workers_of
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.sources import OPERATOR
-from training_workloads.manifests.values import is_placeholder, mapping, sequence
+from training_workloads.manifests.values import is_placeholder
 from training_workloads.mpijob.launch_command import DISCOVERY_SCRIPT, HOSTFILE, HYDRA, Launch, script_of
 from training_workloads.mpijob.launch_options import (
     CONFIG_FILE,
@@ -67,7 +67,7 @@ def hostfile_not_there(job: MpiJobView) -> Iterator[Found]:
 
 
 def _has_volume_at(job: MpiJobView, path: PurePosixPath) -> bool:
-    mounts = (mapping(mount).get("mountPath") for mount in sequence(job.launcher.first.content.get("volumeMounts")))
+    mounts = (mount.get("mountPath") for mount in job.launcher.first.volume_mounts)
     return any(isinstance(mount, str) and path.is_relative_to(mount) for mount in mounts)
 
 
@@ -93,7 +93,7 @@ def _wrong_worker(job: MpiJobView, host: str) -> tuple[str, str] | None:
     worker = _WORKER.fullmatch(host.partition(".")[0])
     if worker is None:
         return None
-    name = mapping(job.document.get("metadata")).get("name")
+    name = job.metadata.get("name")
     if isinstance(name, str) and not is_placeholder(name, capitals=True) and worker["job"] != name:
         fix = f"write {name}-worker-0 and so on, or --hostfile {HOSTFILE}"
         return f"has {worker[0]}, a worker of job {worker['job']!r}", fix

@@ -65,7 +65,7 @@ def addresses(workload: WorkloadView) -> Iterator[_Address]:
 
 
 def _name(workload: WorkloadView) -> str:
-    name = mapping(workload.document.get("metadata")).get("name")
+    name = workload.metadata.get("name")
     return name if isinstance(name, str) and not is_placeholder(name, capitals=True) else ""
 
 

@@ -167,7 +167,7 @@ _STORAGE_MEDIUM = "spec.volumes[].emptyDir.medium"
 @error("The kubelet cannot mount the volume (https://kubernetes.io/docs/tasks/manage-hugepages/scheduling-hugepages/)")
 def hugepages_medium(pods: PodGroup) -> Iterator[Found]:
     """A volume of huge pages in a pod that requests none."""
-    named = {str(name) for one in pods.all_containers for kind in AMOUNT_KINDS for name in one.amounts(kind)}
+    named = {name for one in pods.all_containers for name in one.resource_names}
     for path, value in places(pods.template, _STORAGE_MEDIUM, pods.template_path) if pods.is_whole else ():
         if (
             isinstance(value, str)

@@ -5,11 +5,11 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.local_ranks import has_several_ranks
+from training_workloads.lint.purpose import has_several_ranks
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.torchrun import torchrun
-from training_workloads.manifests.values import MI, amount_of, mapping, sequence
+from training_workloads.manifests.values import MI, amount_of, mapping
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
@@ -99,7 +99,7 @@ def shared_memory_size(workload: WorkloadView) -> Iterator[Found]:
 def shared_memory_read_only(workload: WorkloadView) -> Iterator[Found]:
     """A mount of /dev/shm that cannot be written."""
     for _, holder in _holders(workload):
-        for number, mount in enumerate(map(mapping, sequence(holder.content.get("volumeMounts")))):
+        for number, mount in enumerate(holder.volume_mounts):
             if str(mount.get("mountPath")).rstrip("/") == _SHM and mount.get("readOnly") is True:
                 path = (*holder.path, "volumeMounts", number, "readOnly")
                 yield Found(path, f"is true, but NCCL and data loaders write to {_SHM}", "remove it")

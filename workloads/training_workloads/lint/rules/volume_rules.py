@@ -25,7 +25,7 @@ def unknown_volume(pods: PodGroup) -> Iterator[Found]:
         # Misplaced, which another rule reports.
         if "volumes" in container.content:
             continue
-        for number, mount in enumerate(map(mapping, sequence(container.content.get("volumeMounts")))):
+        for number, mount in enumerate(container.volume_mounts):
             name = mount.get("name")
             if not isinstance(name, str) or name in _OPERATORS_VOLUMES.union(known):
                 continue
@@ -74,7 +74,7 @@ def mount_paths(pods: PodGroup) -> Iterator[Found]:
     """Two mounts of one container at the same path."""
     for container in pods.all_containers:
         seen: set[str] = set()
-        for number, mount in enumerate(map(mapping, sequence(container.content.get("volumeMounts")))):
+        for number, mount in enumerate(container.volume_mounts):
             path = mount.get("mountPath")
             if isinstance(path, str) and path in seen and not is_placeholder(path, capitals=True):
                 problem = f"is {path!r}, as another mount's of this container, and the pod is rejected"
