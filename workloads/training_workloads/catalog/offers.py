@@ -14,7 +14,7 @@ from training_workloads.validation import Problem, Problems
 
 __all__ = ["DEFAULT_INSTANCE_TYPE", "is_offered", "offered_regions"]
 
-#: What this library chooses where the user names no type: the oldest type with several EFA interfaces.
+#: The default instance type of this library: the oldest type with several EFA interfaces.
 DEFAULT_INSTANCE_TYPE = "p4d.24xlarge"
 
 _FILE = "offered_regions.json"
@@ -37,7 +37,7 @@ def is_offered(instance_type: str, *, region: str | None = None, consequence: st
     Args:
         instance_type: EC2's name; one that the catalog lacks has no problem.
         region: Where it is used. Default: not known.
-        consequence: What will happen, as a clause, such as `no node starts`.
+        consequence: The consequence for the user, as a clause, such as `no node starts`.
     """
     instance = INSTANCE_TYPES.get(instance_type)
     if instance is None:

@@ -7,7 +7,7 @@ from training_workloads.validation import Problem, Problems
 
 __all__ = ["EFA_IN_TRAINING_JOBS", "SAGEMAKER_PREFIX", "bare_type", "retirement_note", "sagemaker_type"]
 
-#: What SageMaker writes before EC2's name of a type, in training jobs and in HyperPod
+#: SageMaker's prefix of EC2's name of a type, in training jobs and in HyperPod
 #: (https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-hyperpod-eks.html).
 SAGEMAKER_PREFIX = "ml."
 

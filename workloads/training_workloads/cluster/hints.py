@@ -32,7 +32,7 @@ _UNTOLERATED = r"untolerated taint(?:\(s\))? ?(\{[^}]*\})?"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
-    """What is known about a job.
+    """The known facts about a job.
 
     Attributes:
         job: The job.

@@ -1,4 +1,4 @@
-"""What `status` shows of a job: the job, its pods, its network and speed, the warnings about it, and hints."""
+"""The report of `status` on a job: the job, its pods, its network and speed, the warnings about it, and hints."""
 
 import json
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class JobSpeed:
 
     @property
     def share(self) -> float | None:
-        """What was measured by what was predicted."""
+        """The measured rate divided by the predicted one."""
         if self.images_per_second is None or self.predicted_images_per_second is None:
             return None
         return self.images_per_second / self.predicted_images_per_second
@@ -53,10 +53,10 @@ class JobReport:
         job: The job.
         launchers: The launcher's attempts, oldest first.
         workers: The workers, by their number.
-        network: What carries the traffic of the ranks, as the launcher says it; `None` if it has not.
+        network: The network of the ranks, as the launcher prints it; `None` if it has not.
         speed: Images per second, measured and predicted; `None` where neither is known.
         warnings: The last warnings, oldest first.
-        hints: What to do about each known cause, the first cause first.
+        hints: The remedy of each known cause, the first cause first.
     """
 
     job: JobSummary

@@ -59,7 +59,7 @@ _ADDRESS = (
 
 
 class PodTemplate:
-    """What a problem with a whole pod template shows instead of its pages."""
+    """Stands for a whole pod template in a problem, which would show its pages otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,7 +121,7 @@ def check_objects(file: str, documents: Iterable[Document]) -> Problems:
 
     Args:
         file: The file's name.
-        documents: What it contains.
+        documents: Its documents.
     """
     objects = [document for document in documents if document.content is not None]
     if not objects:

@@ -61,7 +61,7 @@ def node_types(pods: PodGroup) -> list[InstanceType]:
 
 
 class NodeSize(NamedTuple):
-    """What a node of a type has, and what it leaves to pods at most.
+    """The size of a node of a type, and the part that it leaves to pods at most.
 
     Attributes:
         name: The type.

@@ -1,4 +1,4 @@
-"""What a workload runs, as far as its commands show: training or a test of pods and network, one rank or several."""
+"""The purpose of a workload, as far as its commands show: training or a test of the network, one rank or several."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -31,6 +31,6 @@ def validated_by(functions: str, effect: str = "The pod is rejected") -> str:
 
     Args:
         functions: Their names, such as `ValidateTolerations`.
-        effect: What happens to a wrong object.
+        effect: The consequence for a wrong object.
     """
     return f"{effect} ([{functions}]({_VALIDATION}))"

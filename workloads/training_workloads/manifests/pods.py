@@ -92,7 +92,7 @@ class PodGroup:
     """The pods of one template.
 
     Attributes:
-        role: What the workload calls them, such as `Worker`.
+        role: Their name in the workload, such as `Worker`.
         template_path: The path of the template in the document.
         template: The template: `metadata` and `spec` of the pods.
         replicas: How many pods; None where that is missing, or is not a whole number.

@@ -11,14 +11,14 @@ _MODULES = ("torch.distributed.run", "torch.distributed.launch")
 
 @dataclass(frozen=True, slots=True)
 class Torchrun:
-    """What a command line starts.
+    """A command line of torchrun.
 
     Attributes:
         ranks: Ranks on each node; None where that is not a number, such as `auto`.
         nodes: Nodes; None where that is not one number. Torchrun's default is 1.
         bounds: The fewest and the most nodes of `--nnodes=MIN:MAX`; None where it is no such range.
         options: Its options by name, with `-` for `_`, each with its value.
-        program: What each rank runs, as torchrun gets it: a script, or with the option `no-python` any command.
+        program: The program of each rank, as torchrun gets it: a script, or with the option `no-python` any command.
     """
 
     ranks: int | None

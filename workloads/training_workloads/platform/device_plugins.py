@@ -154,7 +154,7 @@ def _directory(name: str, path: str, *, kind: str | None = None) -> k8s.Volume:
     Args:
         name: Name of the volume in the pod.
         path: Path on the node.
-        kind: What must exist there (`hostPath.type`). Default: not checked.
+        kind: The kind of file that must exist there (`hostPath.type`). Default: not checked.
     """
     return k8s.Volume(name=name, host_path=k8s.HostPathVolumeSource(path=path, type=kind))
 

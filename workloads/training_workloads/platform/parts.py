@@ -29,7 +29,7 @@ def add_platform(app: cdk8s.App, spec: PlatformSpec) -> None:
 
     Args:
         app: The app.
-        spec: What the cluster gets.
+        spec: The parts and volumes.
 
     Raises:
         InputError: A name is not one of Kubernetes.

@@ -42,7 +42,7 @@ __all__ = [
 _GROUP = QUEUE_LABEL.partition("/")[0]
 _API_VERSION = f"{_GROUP}/v1beta2"
 
-#: What the quota counts: each flavor names all of them, in this order.
+#: The resources of the quota: each flavor names all of them, in this order.
 RESOURCES = ("cpu", "memory", GPU_RESOURCE, EFA_RESOURCE, HUGEPAGES_RESOURCE)
 
 #: The flavor of the pods without GPUs.
@@ -169,7 +169,7 @@ def cluster_queue(name: str, flavors: Any) -> dict[str, Any]:
 
     Args:
         name: Its name.
-        flavors: What `QueuedNodes.quota` and `launcher_quota` return, in the order in which Kueue tries them; an app of
+        flavors: Results of `QueuedNodes.quota` and `launcher_quota`, in the order in which Kueue tries them; an app of
             the CDK gives a token for them.
     """
     group = {"coveredResources": list(RESOURCES), "flavors": flavors}
@@ -193,7 +193,7 @@ def topology_name(levels: tuple[str, ...]) -> str:
     """Return the name of a topology: whether it has placement groups, and the number of its layers of the network.
 
     Args:
-        levels: What `QueuedNodes.levels` returns.
+        levels: The result of `QueuedNodes.levels`.
     """
     placed = PLACEMENT_GROUP_LABEL in levels
     return f"{'placement-group-' if placed else ''}network-layers-{len(levels) - 1 - placed}"
@@ -203,7 +203,7 @@ def topology_of(levels: tuple[str, ...]) -> dict[str, Any]:
     """Return a topology.
 
     Args:
-        levels: What `QueuedNodes.levels` returns; Kueue does not see a node without one of these labels.
+        levels: The result of `QueuedNodes.levels`; Kueue does not see a node without one of these labels.
     """
     return _object("Topology", topology_name(levels), {"levels": [{"nodeLabel": label} for label in levels]})
 

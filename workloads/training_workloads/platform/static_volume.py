@@ -35,18 +35,18 @@ def add_static_volume(
 
     Args:
         chart: The chart.
-        source: What the CSI driver mounts.
+        source: The volume of the CSI driver.
         claim: Name of the claim, and of its volume, which contains the namespace's name too outside of `default`:
             volumes have no namespace, so claims of one name need several.
         namespace: Namespace of the claim.
-        capacity: What `kubectl get pv` shows, as a Kubernetes quantity. Default: 1 GiB, for file systems that grow by
-            themselves.
+        capacity: The capacity in `kubectl get pv`, as a Kubernetes quantity. Default: 1 GiB, for file systems that grow
+            by themselves.
         mount_options: Default: the driver's.
 
     Raises:
         InputError: A name is not one of Kubernetes.
     """
-    # What a job mounts under this name has the same rule.
+    # The volume of a job with this claim has the same rule.
     check(
         () if _TOKEN in str(claim) else dns_subdomain("claim", claim),
         () if _TOKEN in str(namespace) else dns_label("namespace", namespace),

@@ -71,12 +71,12 @@ def run_planned(
     """Run a plan to its end, and return its exit code.
 
     Args:
-        run: What to start.
+        run: The plan.
         scratch: The run's folder of temporary files, which its caller removes.
         volumes: Local folder in place of the shared file system.
         environment: Virtual environment. Default: as for `run_locally`.
         origin: Where the job is from, for its first line.
-        note: What the user may have meant instead.
+        note: Another target that the user may have meant.
 
     Raises:
         InputError: A program is missing, or the same job runs here already.

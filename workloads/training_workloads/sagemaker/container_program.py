@@ -1,4 +1,4 @@
-"""What a job's container runs on SageMaker: the program of the job, with SageMaker's folders in place of the cluster's.
+"""The program of a job's container on SageMaker: that of the job, with SageMaker's folders in place of the cluster's.
 
 - A folder that the program reads from a shared file system becomes a channel, the one after `--data-dir` `training`.
 - The job's own folder there, `runs/<job>`, becomes /opt/ml/checkpoints: SageMaker copies it to S3 while the job runs,
@@ -49,7 +49,7 @@ class ContainerProgram:
         inputs: The paths on the shared file system that the program reads, by channel.
         channels: Further channels that the program itself names.
         writes: Whether it writes into the folder that SageMaker keeps in S3.
-        problems: What cannot be run on SageMaker.
+        problems: The parts that cannot run on SageMaker.
     """
 
     words: list[str] = field(default_factory=list)

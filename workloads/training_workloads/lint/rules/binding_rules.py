@@ -33,7 +33,7 @@ _BINDING_PARAMETERS = ("hwloc_base_binding_policy", "hwloc_default_binding_polic
 
 _OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "socket", "package", "board", "node")
 
-# What begins the value of each option; https://github.com/open-mpi/ompi/blob/v4.1.x/orte/mca/schizo/ompi/schizo_ompi.c
+# The beginnings of each option's values; https://github.com/open-mpi/ompi/blob/v4.1.x/orte/mca/schizo/ompi/schizo_ompi.c
 # and `man prterun`.
 _VALUES: dict[Option, tuple[str, ...]] = {
     BIND_TO: ("none", *_OBJECTS, "cpu-list", "cpulist"),

@@ -21,11 +21,11 @@ from training_workloads.mpijob.view import MpiJobView
 
 
 class _Effect(NamedTuple):
-    """What a value of a variable does.
+    """The effect of a variable's value.
 
     Attributes:
         values: The values, in lower case.
-        problem: What it does.
+        problem: The effect, as a clause.
     """
 
     values: str

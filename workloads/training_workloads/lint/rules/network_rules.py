@@ -34,7 +34,7 @@ _OPTION = re.compile(
     r"|(?P<flag>--network-interfaces?)[ =])(?P<value>[^\s;&|]+)"
 )
 
-# What interfaces of nodes, InfiniBand, bridges and EFA are called; other names may be those of a second network.
+# Names of interfaces of nodes, InfiniBand, bridges and EFA; other names may be those of a second network.
 _OF_A_NODE = re.compile(r"(en|eth|ib|bond|em\d|mlx|docker|br-|rdma|efa)")
 
 # Networks besides the pod's own: Multus, the VPC CNI's second card, GKE.

@@ -132,7 +132,7 @@ def _is_between_options(launch: Launch) -> bool:
     return name in (*MCA.spellings, *HOSTFILE_OPTION.spellings, *MAP_BY.spellings)
 
 
-# What variables of NCCL and libfabric are set to, and no program is called.
+# Values of variables of NCCL and libfabric that are not names of programs.
 _VALUE = re.compile(
     r"\d+|\^.*|(eth|ens|eno|enp|ib|bond)\d\S*|efa|lo|INFO|WARN|TRACE|VERSION|(ALL|INIT|NET|ENV)(,[A-Z]+)*"
 )

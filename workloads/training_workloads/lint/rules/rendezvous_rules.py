@@ -21,7 +21,7 @@ _VARIABLES = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
 
 _DNS = "https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/"
 
-# What the pods of each kind are called.
+# Names of the pods of each kind.
 _LOOKS = {
     "JobSet": re.compile(r".+-\d+-\d+"),
     "PyTorchJob": re.compile(r".+-(master|worker)-\d+"),

@@ -116,7 +116,7 @@ def negative_amount(pods: PodGroup) -> Iterator[Found]:
 
 
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
-# What people write for a resource with a domain, and for a standard one.
+# Wrong spellings of a resource with a domain, and of a standard one.
 _MEANT = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "efa": "vpc.amazonaws.com/efa", "mem": "memory"}
 
 

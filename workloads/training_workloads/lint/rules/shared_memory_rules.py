@@ -15,7 +15,7 @@ from training_workloads.validation import Path
 
 _SHM = "/dev/shm"
 
-# What NCCL takes of /dev/shm grows with the GPUs; with two, 64 MiB suffice without data loaders of PyTorch's.
+# The part of /dev/shm that NCCL takes grows with the GPUs; with two, 64 MiB suffice without data loaders of PyTorch's.
 _SEVERAL_GPUS = 4
 _WITH_DATA_LOADERS = 2
 

@@ -63,7 +63,7 @@ def storage_fields(storage: Storage) -> Iterator[Found]:
         yield Found(field.path, "is not a field here, and is rejected or dropped without a warning", fix_of(field))
 
 
-# What ValidatePersistentVolume and ValidatePersistentVolumeClaimSpec need
+# Fields that ValidatePersistentVolume and ValidatePersistentVolumeClaimSpec need
 # (https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/core/validation/validation.go).
 _NEEDED = {
     "PersistentVolume": (("capacity", "storage"), ("accessModes",)),

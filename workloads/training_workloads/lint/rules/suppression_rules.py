@@ -23,7 +23,7 @@ class Suppression:
         line: Its line, from 1.
         covers: The line of the findings that it suppresses.
         rules: The ids in its brackets.
-        reason: What is written behind them.
+        reason: The text behind them.
         without_effect: Those of the ids that suppress nothing, each with what to do.
     """
 

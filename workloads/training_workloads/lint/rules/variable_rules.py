@@ -186,7 +186,7 @@ def rendezvous_address(workload: WorkloadView) -> Iterator[Found]:
 _RANK_0 = "give the name of the pod with rank 0, or remove it where the operator sets it"
 
 
-# What the launchers give each process.
+# Variables that the launchers give each process.
 _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
 
 
