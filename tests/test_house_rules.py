@@ -1,14 +1,16 @@
-"""House rules on files and functions: short modules, short functions."""
+"""House rules on modules and functions: their lines and their complexity."""
 
 import ast
 from pathlib import Path
 
 import pytest
+from radon.complexity import ComplexityVisitor
 
 from setup.source_tree import python_files, relative, tree
 
 MODULE_LINES = 450
 FUNCTION_LINES = 50
+COMPLEXITY = 15
 
 PACKAGES = ("workloads", "constructs", "stacks", "training", "scan", "setup", "benchmarks", "docs", "app.py")
 
@@ -34,6 +36,29 @@ def test_functions_are_short() -> None:
     assert len(found) > 1000
     long = [f"{name}: {count} lines" for name, count in found.items() if count > FUNCTION_LINES]
     assert not long, "\n".join(long)
+
+
+def complexities(module: ast.Module) -> dict[str, int]:
+    """Return the cyclomatic complexity of each function by its name; comprehensions and boolean operators count."""
+    found = ComplexityVisitor.from_ast(module)
+    functions = [*found.functions, *(method for one in found.classes for method in one.methods)]
+    return {f"{one.lineno} {one.fullname}": one.complexity for one in functions}
+
+
+def test_functions_are_simple() -> None:
+    found = {
+        f"{relative(path)}:{name}": complexity
+        for path in python_files(*PACKAGES)
+        for name, complexity in complexities(tree(path)).items()
+    }
+    assert len(found) > 1000
+    complex_ones = [f"{name}: {count}" for name, count in found.items() if count > COMPLEXITY]
+    assert not complex_ones, "\n".join(complex_ones)
+
+
+def test_complexity_counts_comprehensions_and_boolean_operators() -> None:
+    source = "class A:\n    def one(self, a): return [b for b in a if b or self]\n"
+    assert complexities(ast.parse(source)) == {"2 A.one": 4}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ Only words that have no technical meaning are here; most words of the glossary's
 """
 
 import re
+from collections.abc import Mapping
 
 import pytest
 
@@ -24,6 +25,16 @@ INSTEAD = {
     r"\bwhat there is\b|\bwhat is there\b": "name what exists",
     r"\bmakers\b": "upstream",
     r"\brefus(e|es|ed|ing|al)\b": "reject",
+    r"\blies\b": "is, stands",
+    r"\b(is|are|was|were|be|been) said\b": "given, written, reported; or name who reports it",
+    r"\b[Ww]hat (is|are|has|have) (no|none|neither|nothing)\b": "the noun, such as non-bools",
+    r"\bthat (is|are) none\b": "the noun: an invalid path, an unknown name",
+}
+
+#: The same for the first words of a docstring or of an attribute's text: a reader looks for the noun.
+NOUNS_INSTEAD = {
+    r"(?m)(\"{3}|#: |^\s+\w+: )Of\b": "the noun: 'Images per epoch', not 'Of an epoch'",
+    r"\"{3}(?!Say)\w+ what (?!to\b)": "the noun: 'the user's message', not 'what the user reads'",
 }
 
 #: Files with the words of others, or with these words on purpose.
@@ -44,15 +55,41 @@ TEXTS = {
 }
 
 
+def places(pattern: str, texts: Mapping[str, str]) -> list[str]:
+    """Return where texts have a pattern, as `file:line: words`."""
+    found = [(name, text, match) for name, text in texts.items() for match in re.finditer(pattern, text)]
+    return [
+        f"{name}:{text[: match.end()].count(chr(10)) + 1}: {' '.join(match.group().split())}"
+        for name, text, match in found
+    ]
+
+
 @pytest.mark.parametrize("pattern", INSTEAD)
 def test_the_glossarys_words_are_used(pattern: str) -> None:
     # A test name joins its words with underscores, and prose may wrap a phrase.
-    found = {
-        f"{name}:{text[: match.start()].count(chr(10)) + 1}: {' '.join(match.group().split())}"
-        for name, text in TEXTS.items()
-        for match in re.finditer(pattern.replace(" ", r"[\s_]+(?:#\s*)?"), text.replace("_", " "))
-    }
-    assert not found, "\n".join([f"instead write: {INSTEAD[pattern]}", *sorted(found)])
+    texts = {name: text.replace("_", " ") for name, text in TEXTS.items()}
+    found = places(pattern.replace(" ", r"[\s_]+(?:#\s*)?"), texts)
+    assert not found, "\n".join([f"instead write: {INSTEAD[pattern]}", *found])
+
+
+@pytest.mark.parametrize("pattern", NOUNS_INSTEAD)
+def test_a_docstring_begins_with_its_noun(pattern: str) -> None:
+    found = places(pattern, {name: text for name, text in TEXTS.items() if name.endswith(".py")})
+    assert not found, "\n".join([f"instead write: {NOUNS_INSTEAD[pattern]}", *found])
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ('"""Of an epoch, over all ranks."""', 1),
+        ("    images: Of an epoch.\n", 1),
+        ('"""Images of an epoch."""\n    images: Images. Of two, the first.\n', 0),
+        ('"""Return what the user reads."""', 1),
+        ('"""Return what to do, and what the user reads."""', 0),
+    ],
+)
+def test_finds_a_docstring_without_its_noun(text: str, count: int) -> None:
+    assert sum(len(places(pattern, {"a.py": text})) for pattern in NOUNS_INSTEAD) == count
 
 
 def test_there_are_texts_to_search() -> None:

@@ -10,11 +10,10 @@ from .jobs.torch_elastic_job import TorchElasticJob, TorchElasticJobSpec
 from .jobs.volumes import SharedVolume
 from .mpijob.spec import MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
 from .planning.storage_sizing import LustreSizing, size_lustre
-from .platform.efa_device_plugin import EfaDevicePluginChart
+from .platform.device_plugins import EfaDevicePluginChart, NvidiaDevicePluginChart
 from .platform.efs_volume import EfsVolumeChart
 from .platform.lustre_volume import LustreVolumeChart
 from .platform.mpi_operator import MpiJobDefinitionChart, MpiOperatorChart
-from .platform.nvidia_device_plugin import NvidiaDevicePluginChart
 from .validation import InputError, Problem
 
 __all__ = [

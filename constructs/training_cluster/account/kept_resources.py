@@ -13,7 +13,7 @@ from training_cluster.account.deployed_stack import DeployedStack, StackResource
 from training_cluster.account.newest_metric import newest_metric
 from training_cluster.account.units import GIB
 from training_workloads.aws.errors import NoPermissionError, RejectionError
-from training_workloads.catalog.storage_prices import BUCKET, ELASTIC_FILES, IMAGES, KEY, MonthlyPrice
+from training_workloads.catalog.prices import BUCKET, ELASTIC_FILES, IMAGES, KEY, MonthlyPrice
 
 __all__ = ["KeptResource", "kept_by_data_stack", "kept_resources"]
 

@@ -1,4 +1,4 @@
-"""What EC2 offered when it was recorded, and what is said of a type that it does not offer."""
+"""What EC2 offered when it was recorded, and the message about a type that it does not offer."""
 
 import pytest
 
@@ -98,5 +98,5 @@ def test_of_many_regions_the_first_five_are_named() -> None:
         ("", None),
     ],
 )
-def test_nothing_is_said_where_nothing_is_known_against_a_type(name: str, region: str | None) -> None:
+def test_no_message_where_nothing_is_known_against_a_type(name: str, region: str | None) -> None:
     assert said(name, region) == []

@@ -6,7 +6,7 @@ import pytest
 
 from tests.workloads.cli.conftest import Command
 from tests.workloads.run_local.test_runner import environment_with_mpirun
-from training_workloads.run_local.job_lock import only_run
+from training_workloads.run_local.runner import only_run
 
 
 @pytest.mark.parametrize(

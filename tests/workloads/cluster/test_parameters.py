@@ -18,7 +18,7 @@ MpiJob = Callable[..., dict[str, Any]]
 @pytest.mark.parametrize(
     "command", [("status",), ("logs",), ("logs", "-f"), ("wait",), ("cancel",), ("cancel", "digits"), ("scale",)]
 )
-def test_rejects_what_is_no_name_of_a_job(
+def test_rejects_an_invalid_name_of_a_job(
     program: Program, cluster: FakeCluster, command: tuple[str, ...], name: str
 ) -> None:
     result = program(*command, name, *["3"] * (command == ("scale",)))
@@ -29,7 +29,7 @@ def test_rejects_what_is_no_name_of_a_job(
 
 @pytest.mark.parametrize("namespace", ["", "..", "Team"])
 @pytest.mark.parametrize("command", [("list",), ("status", "digits"), ("cancel", "digits"), ("submit", "job.yaml")])
-def test_rejects_what_is_no_namespace(
+def test_rejects_an_invalid_namespace(
     program: Program, cluster: FakeCluster, command: tuple[str, ...], namespace: str
 ) -> None:
     rule = "lower-case letters, digits and '-', at most 63"
@@ -39,14 +39,14 @@ def test_rejects_what_is_no_namespace(
 
 
 @pytest.mark.parametrize("timeout", ["soon", "-1", "1.5h", ""])
-def test_rejects_what_is_no_time(program: Program, cluster: FakeCluster, timeout: str) -> None:
+def test_rejects_an_invalid_time(program: Program, cluster: FakeCluster, timeout: str) -> None:
     message = f"error: '--timeout' is '{timeout}'; give seconds, or a number with s, m, h or d, such as 10m\n"
     result = program("wait", "digits", f"--timeout={timeout}")
     assert (result.code, result.err) == (2, message)
 
 
 @pytest.mark.parametrize("workers", ["many", "1.5", "", "0", "99999999999999999999"])
-def test_rejects_what_is_no_number_of_workers(program: Program, cluster: FakeCluster, workers: str) -> None:
+def test_rejects_an_invalid_number_of_workers(program: Program, cluster: FakeCluster, workers: str) -> None:
     result = program("scale", "digits", workers)
     assert (result.code, result.err) == (
         2,

@@ -222,7 +222,7 @@ def test_the_last_warnings_of_the_job_and_its_parts(program: Program, cluster: F
     cluster.add(mpi_job("digits", "Created"))
     cluster.add(event("digits-worker-0", "Evicted", "disk pressure", "2026-11-21T10:05:00Z", count=3))
     cluster.add(event("digits-launcher", "BackoffLimitExceeded", "too often", "2026-11-21T10:06:00Z", "Job"))
-    # Not its: another job, a job of this name before it, and what is no warning.
+    # Not its: another job, a job of this name before it, and normal events.
     cluster.add(event("digits2-worker-0", "Other", "", "2026-11-21T10:05:00Z"))
     cluster.add(event("digits-worker-0", "Older", "", "2026-11-21T09:05:00Z"))
     cluster.add(event("digits", "Fine", "", "2026-11-21T10:05:00Z") | {"type": "Normal"})

@@ -233,7 +233,7 @@ def test_rejects_an_object_of_another_namespace(program: Program, cluster: FakeC
         ("{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: 5}}", ["'metadata.namespace' is 5; give lower-c"]),
     ],
 )
-def test_rejects_what_is_no_object_of_the_api(
+def test_rejects_documents_that_are_not_objects_of_the_api(
     program: Program, cluster: FakeCluster, tmp_path: Path, text: str, problems: list[str]
 ) -> None:
     result = submit_text(program, tmp_path, text)

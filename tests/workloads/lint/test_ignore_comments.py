@@ -1,7 +1,7 @@
 import pytest
 
 from training_workloads.lint import lint_read, lint_text
-from training_workloads.lint.ignore_comments import suppressions
+from training_workloads.lint.rules.suppression_rules import suppressions
 from training_workloads.lint.selection import chosen_rules
 from training_workloads.manifests.documents import read_documents
 

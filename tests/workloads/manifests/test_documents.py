@@ -125,7 +125,7 @@ def test_each_file_is_read_once(folder: Path) -> None:
         ),
     ],
 )
-def test_rejects_what_has_no_manifests(folder: Path, name: str, recursive: bool | None, text: str) -> None:
+def test_rejects_a_folder_without_manifests(folder: Path, name: str, recursive: bool | None, text: str) -> None:
     (folder / "empty").mkdir()
     files, problems = manifest_files([name], recursive=recursive)
     assert (files, list(map(str, problems))) == ([], [text])

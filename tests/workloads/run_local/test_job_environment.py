@@ -34,7 +34,7 @@ def test_rejects_an_environment_without_mpirun(manifest: Path, tmp_path: Path, m
     assert text == f"'environment' is '{venv}', but mpirun is not in its 'bin' or on PATH; {SETUP}"
 
 
-def test_rejects_what_is_no_environment(manifest: Path, tmp_path: Path) -> None:
+def test_rejects_a_folder_without_an_environment(manifest: Path, tmp_path: Path) -> None:
     assert problem_of_run(manifest, tmp_path / "gone") == (
         f"'environment' is '{tmp_path}/gone', but it has no 'bin'; {SETUP}"
     )

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from training_workloads.run_local.job_lock import only_run
+from training_workloads.run_local.runner import only_run
 from training_workloads.validation import InputError
 
 HOLD = """
 import sys
 from pathlib import Path
-from training_workloads.run_local.job_lock import only_run
+from training_workloads.run_local.runner import only_run
 with only_run("digits", Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -145,7 +145,7 @@ SHOW_NETWORK = shell('echo "<$NCCL_NET> <$FI_PROVIDER>"')
 
 
 def printed_behind_ssh(ssh: dict[str, str], folder: Path, program: Sequence[str]) -> str:
-    """Return what two ranks of a worker print."""
+    """Return the output of two ranks of a worker."""
     hostfile = folder / "hostfile"
     hostfile.write_text("worker-0 slots=2\n")
     command = mpirun_command(2, ["NCCL_NET", "FI_PROVIDER"], program)

@@ -1,4 +1,4 @@
-"""What NCCL's all-reduce reached on EC2, by message size, and within a node: published, none measured here."""
+"""Published bandwidths of NCCL's all-reduce on EC2, by message size, and within a node; none was measured here."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -59,7 +59,7 @@ EFA_PAIRS = (
     ),
 )
 
-#: What a GPU's NVLinks carry in one direction, in GB/s: half of both directions' 300, 600 and 900 GB/s
+#: Bandwidth of a GPU's NVLinks in one direction, in GB/s: half of both directions' 300, 600 and 900 GB/s
 #: (https://alpha-one-index.github.io/ai-infra-index/specs/networking-interconnects.html, read 2026-11-23).
 NVLINK_GIGABYTES = MappingProxyType({"V100": 150.0, "A100": 300.0, "H100": 450.0})
 

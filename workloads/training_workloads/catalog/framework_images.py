@@ -28,7 +28,7 @@ _CUDNN_8 = "https://docs.nvidia.com/deeplearning/cudnn/archives/cudnn-896/suppor
 _INVALID_PTX = "https://github.com/tensorflow/tensorflow/issues/101746"
 #: The architectures of each wheel.
 _TORCH_BUILDS = "https://github.com/pytorch/pytorch/blob/v2.9.1/.ci/manywheel/build_cuda.sh"
-#: What CUDA 13 removes.
+#: The support that CUDA 13 removes.
 _VOLTA = "https://github.com/pytorch/pytorch/issues/157517"
 _CUDA_11_7 = "https://discuss.pytorch.org/t/why-torch1-13-x-jit-compiler-doesnt-support-sm90/199676"
 _CUDNN_BEFORE_9 = "https://docs.nvidia.com/deeplearning/cudnn/frontend/latest/developer/forward-compatibility.html"
@@ -40,7 +40,7 @@ class SupportedGpus:
     """The compute capabilities on which an image runs.
 
     Attributes:
-        software: What decides it, such as "TensorFlow 2.15 with CUDA 12.2 and cuDNN 8.9".
+        software: The software that decides it, such as "TensorFlow 2.15 with CUDA 12.2 and cuDNN 8.9".
         oldest: First compute capability.
         newest_major: Last major compute capability, with all its minor numbers.
         evidence: URL of the page that says so.
@@ -89,7 +89,7 @@ OTHER_FRAMEWORK = "other"
 
 
 def known_framework(name: str, value: Any) -> Problems:
-    """Reject what is neither None nor the name of a framework."""
+    """Reject unknown names of a framework; None is allowed."""
     if value is not None:
         yield from one_of(name, value, (*FRAMEWORKS, OTHER_FRAMEWORK))
 
@@ -100,7 +100,7 @@ def shown_capability(capability: tuple[int, int]) -> str:
 
 
 def supported_compute_capabilities(image: str) -> SupportedGpus | None:
-    """Return what is known of a public image by its address.
+    """Return the known contents of a public image by its address.
 
     Args:
         image: With its tag. A mirror's address counts if it keeps the end of the path and the tag.

@@ -10,9 +10,9 @@ G6f and Gr6f have fractions of a GPU, which this catalog cannot hold: `instances
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from training_workloads.catalog._rows import TYPES, row, us_east_1
 from training_workloads.catalog.gpus import A10G, L4, L40S, RTX_PRO_4500, RTX_PRO_6000, T4, Gpu
-from training_workloads.catalog.instance_type import InstanceType
+from training_workloads.catalog.instance_type import TYPES, InstanceType
+from training_workloads.catalog.prices import us_east_1
 
 __all__ = ["G_FAMILY"]
 
@@ -53,8 +53,8 @@ def _family(
     family: str, gpu: Gpu, sizes: Mapping[str, _Size], *, threads_per_core: int = 2
 ) -> tuple[InstanceType, ...]:
     return tuple(
-        row(
-            f"{family}.{name}",
+        InstanceType(
+            name=f"{family}.{name}",
             gpu=gpu,
             gpus=size.gpus,
             vcpus=size.vcpus,

@@ -34,8 +34,8 @@ class GpuCounter:
 
     Attributes:
         field: DCGM's name of the field, and so the name of the metric.
-        meaning: What it counts, with its unit.
-        group: What it is shown with.
+        meaning: The counted quantity, with its unit.
+        group: The widget that shows it.
     """
 
     field: str

@@ -1,14 +1,26 @@
 """The facts of one EC2 instance type."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
 from training_workloads.catalog.gpus import Gpu
 from training_workloads.catalog.prices import Price
 
-__all__ = ["BusBandwidth", "InstanceType", "NetworkInterface", "Retirement", "ena_and_efa_only"]
+__all__ = ["CHECKED", "TYPES", "BusBandwidth", "InstanceType", "NetworkInterface", "Retirement"]
+
+CHECKED = date(2026, 11, 21)
+
+#: Generated from DescribeInstanceTypes.
+TYPES = (
+    "https://github.com/aws/karpenter-provider-aws/blob/0c5e7d8112409aff07b0f17a0f51c87bdba52ed1/"
+    "website/content/en/docs/reference/instance-types.md"
+)
+
+_NOT_PUBLISHED = {
+    "all_reduce_bandwidth": "neither AWS nor NVIDIA publishes a result with its message size",
+    "sockets": "AWS publishes no number of sockets, and the model of the processor was not read",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,22 +38,6 @@ class NetworkInterface:
     network_card: int
     device: int
     kind: Literal["interface", "efa", "efa-only"]
-
-
-def ena_and_efa_only(efa_cards: range) -> tuple[NetworkInterface, ...]:
-    """Return one ENA interface with an IP address on card 0 and one EFA device without an address on each EFA card.
-
-    This is the layout that AWS recommends
-    (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html, read 2026-11-21); docs/adr/0003 says
-    why.
-
-    Args:
-        efa_cards: The cards with EFA; empty for a type without EFA. On card 0 the EFA device takes device index 1,
-            beside the primary interface; on every other card it is the first device.
-    """
-    primary = NetworkInterface(network_card=0, device=0, kind="interface")
-    efa = (NetworkInterface(network_card=card, device=int(card == 0), kind="efa-only") for card in efa_cards)
-    return (primary, *efa)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,22 +83,23 @@ class InstanceType:
         gpu: The GPU model; None for a type without GPUs.
         gpus: Number of GPUs.
         vcpus: Hardware threads.
-        cores: Physical cores.
+        threads_per_core: Hardware threads of a core.
         sockets: CPU sockets, each with its own memory and PCIe lanes.
         memory_gib: Main memory in GiB.
         network_gbps: Network bandwidth as AWS states it, in Gb/s, of all cards together.
         network_bursts: Whether AWS writes "up to" before the bandwidth: a burst above a lower baseline.
-        network_interfaces: The interfaces of a node's launch template, primary first (docs/adr/0003).
+        efa_cards: The network cards with EFA; empty for a type without.
         local_nvme_gb: Instance store in GB, all disks together; 0 for a type without one.
         local_nvme_disks: Number of its disks. A node has one RAID 0 array of them: as fast as all together, and lost
             with the first one that fails.
-        placement_group: Whether EC2 launches it in a cluster placement group.
+        placement_group: Whether EC2 launches it in a cluster placement group
+            (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/placement-strategies.html).
         capacity_block: Whether EC2 sells Capacity Blocks for ML of this type.
         all_reduce_bandwidth: Bus bandwidth of NCCL's all-reduce between two or more instances.
         price: On-Demand price.
+        no_price: The reason for a missing price.
         source: URL of the numbers that carry no source.
         checked: Date on which they were read.
-        unknown: For each field that is None because no number is published, the reason.
         retired: The end of the type; None while EC2 offers it somewhere (`offers.py` says where).
     """
 
@@ -110,29 +107,52 @@ class InstanceType:
     gpu: Gpu | None
     gpus: int
     vcpus: int
-    cores: int
+    threads_per_core: int = 2
     sockets: int | None
     memory_gib: int
     network_gbps: float
     network_bursts: bool = False
-    network_interfaces: tuple[NetworkInterface, ...]
-    local_nvme_gb: int
-    local_nvme_disks: int
-    placement_group: bool
-    capacity_block: bool
-    all_reduce_bandwidth: BusBandwidth | None
-    price: Price | None
-    source: str
-    checked: date
-    unknown: Mapping[str, str] = field(default_factory=dict, hash=False)
+    efa_cards: range = range(0)
+    local_nvme_gb: int = 0
+    local_nvme_disks: int = 0
+    placement_group: bool = True
+    capacity_block: bool = False
+    all_reduce_bandwidth: BusBandwidth | None = None
+    price: Price | None = None
+    no_price: str = "AWS's price list for us-east-1 had no On-Demand price on 2026-02-09; it is sold in Capacity Blocks"
+    source: str = TYPES
+    checked: date = CHECKED
     retired: Retirement | None = None
+
+    @property
+    def cores(self) -> int:
+        """Physical cores."""
+        return self.vcpus // self.threads_per_core
+
+    @property
+    def network_interfaces(self) -> tuple[NetworkInterface, ...]:
+        """The interfaces of a node's launch template: one of ENA with an IP address, and one of EFA on each EFA card.
+
+        This is the layout that AWS recommends
+        (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html, read 2026-11-21); docs/adr/0003
+        says why. On card 0 the EFA device takes device index 1, beside the primary interface, which is the first here.
+        """
+        primary = NetworkInterface(network_card=0, device=0, kind="interface")
+        efa = (NetworkInterface(network_card=card, device=int(card == 0), kind="efa-only") for card in self.efa_cards)
+        return (primary, *efa)
 
     @property
     def efa_interfaces(self) -> int:
         """Number of EFA devices that a node of this type offers to its pods."""
-        return sum(interface.kind != "interface" for interface in self.network_interfaces)
+        return len(self.efa_cards)
 
     @property
     def ip_interfaces(self) -> int:
         """Number of interfaces of a node that take an IP address of its subnet."""
         return sum(interface.kind != "efa-only" for interface in self.network_interfaces)
+
+    @property
+    def unknown(self) -> dict[str, str]:
+        """The reason for each number that is None because it is not published."""
+        reasons = {**_NOT_PUBLISHED, "price": self.no_price}
+        return {name: reason for name, reason in reasons.items() if getattr(self, name) is None}

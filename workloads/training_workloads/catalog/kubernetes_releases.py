@@ -1,4 +1,4 @@
-"""What belongs to each Kubernetes release of EKS: its dates, its autoscaler, and the versions of EKS's add-ons.
+"""The Kubernetes releases of EKS: their dates, their autoscalers, and the versions of EKS's add-ons.
 
 To check a row: `aws eks describe-cluster-versions`, and
 `aws eks describe-addon-versions --kubernetes-version 1.36 --addon-name vpc-cni`. `make outdated` lists the rows that
@@ -60,7 +60,7 @@ class KubernetesRelease:
             (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/README.md#releases).
         addons: Versions of EKS's add-ons, by name. EKS never upgrades an add-on by itself
             (https://docs.aws.amazon.com/eks/latest/userguide/updating-an-add-on.html).
-        sources: What each number was read in.
+        sources: URLs of the pages with these numbers.
         checked: Date on which they were read.
         unknown: Why an add-on has no version, or a date or tag is not that of the source.
     """

@@ -1,7 +1,7 @@
-"""Whether EC2 offers an instance type, and where: what was recorded, because only EC2 knows what it offers today.
+"""Whether EC2 offers an instance type, and where: as recorded, because only EC2 knows its offers of today.
 
-`python -m setup.record_instance_types` writes the regions. Those of China and GovCloud are not recorded: nothing is
-said about them.
+`python -m setup.record_instance_types` writes the regions. Those of China and GovCloud are not recorded, and no check
+covers them.
 """
 
 import json
@@ -14,7 +14,7 @@ from training_workloads.validation import Problem, Problems
 
 __all__ = ["DEFAULT_INSTANCE_TYPE", "is_offered", "offered_regions"]
 
-#: What this library chooses where the user names no type: the oldest type with several EFA interfaces.
+#: The default instance type of this library: the oldest type with several EFA interfaces.
 DEFAULT_INSTANCE_TYPE = "p4d.24xlarge"
 
 _FILE = "offered_regions.json"
@@ -37,7 +37,7 @@ def is_offered(instance_type: str, *, region: str | None = None, consequence: st
     Args:
         instance_type: EC2's name; of one that the catalog lacks only the family counts.
         region: Where it is used. Default: not known.
-        consequence: What will happen, as a clause, such as `no node starts`.
+        consequence: The consequence for the user, as a clause, such as `no node starts`.
     """
     instance = INSTANCE_TYPES.get(instance_type)
     path, then = ("instance_type",), f", so {consequence}" if consequence else ""

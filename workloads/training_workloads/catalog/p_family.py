@@ -9,10 +9,9 @@ Capacity Blocks: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacit
 
 from datetime import date
 
-from training_workloads.catalog._rows import CHECKED, row, us_east_1
 from training_workloads.catalog.gpus import A100_40, A100_80, B200, B300, H100, H200, V100_16, V100_32
-from training_workloads.catalog.instance_type import BusBandwidth, Retirement
-from training_workloads.catalog.prices import Price
+from training_workloads.catalog.instance_type import CHECKED, BusBandwidth, InstanceType, Retirement
+from training_workloads.catalog.prices import Price, us_east_1
 
 __all__ = ["P_FAMILY"]
 
@@ -36,8 +35,8 @@ def _two_nodes(gigabytes_per_second: float, message_gib: int, source: str) -> Bu
 
 
 P_FAMILY = (
-    row(
-        "p3.2xlarge",
+    InstanceType(
+        name="p3.2xlarge",
         gpu=V100_16,
         gpus=1,
         vcpus=8,
@@ -48,8 +47,8 @@ P_FAMILY = (
         price=us_east_1(3.06),
         retired=_P3_RETIRED,
     ),
-    row(
-        "p3.8xlarge",
+    InstanceType(
+        name="p3.8xlarge",
         gpu=V100_16,
         gpus=4,
         vcpus=32,
@@ -59,8 +58,8 @@ P_FAMILY = (
         price=us_east_1(12.24),
         retired=_P3_RETIRED,
     ),
-    row(
-        "p3.16xlarge",
+    InstanceType(
+        name="p3.16xlarge",
         gpu=V100_16,
         gpus=8,
         vcpus=64,
@@ -70,8 +69,8 @@ P_FAMILY = (
         price=us_east_1(24.48),
         retired=_P3_RETIRED,
     ),
-    row(
-        "p3dn.24xlarge",
+    InstanceType(
+        name="p3dn.24xlarge",
         gpu=V100_32,
         gpus=8,
         vcpus=96,
@@ -83,8 +82,8 @@ P_FAMILY = (
         local_nvme_disks=2,
         price=us_east_1(31.212),
     ),
-    row(
-        "p4d.24xlarge",
+    InstanceType(
+        name="p4d.24xlarge",
         gpu=A100_40,
         gpus=8,
         vcpus=96,
@@ -97,8 +96,8 @@ P_FAMILY = (
         capacity_block=True,
         price=us_east_1(21.957642),
     ),
-    row(
-        "p4de.24xlarge",
+    InstanceType(
+        name="p4de.24xlarge",
         gpu=A100_80,
         gpus=8,
         vcpus=96,
@@ -112,8 +111,8 @@ P_FAMILY = (
         all_reduce_bandwidth=_two_nodes(78.3, 2, _AWSOME),
         price=us_east_1(27.44705),
     ),
-    row(
-        "p5.4xlarge",
+    InstanceType(
+        name="p5.4xlarge",
         gpu=H100,
         gpus=1,
         vcpus=16,
@@ -126,8 +125,8 @@ P_FAMILY = (
         capacity_block=True,
         price=us_east_1(6.88),
     ),
-    row(
-        "p5.48xlarge",
+    InstanceType(
+        name="p5.48xlarge",
         gpu=H100,
         gpus=8,
         vcpus=192,
@@ -141,8 +140,8 @@ P_FAMILY = (
         all_reduce_bandwidth=_two_nodes(487, 16, _AWSOME),
         price=us_east_1(55.04),
     ),
-    row(
-        "p5e.48xlarge",
+    InstanceType(
+        name="p5e.48xlarge",
         gpu=H200,
         gpus=8,
         vcpus=192,
@@ -154,8 +153,8 @@ P_FAMILY = (
         local_nvme_disks=8,
         capacity_block=True,
     ),
-    row(
-        "p5en.48xlarge",
+    InstanceType(
+        name="p5en.48xlarge",
         gpu=H200,
         gpus=8,
         vcpus=192,
@@ -168,8 +167,8 @@ P_FAMILY = (
         capacity_block=True,
         price=us_east_1(63.296),
     ),
-    row(
-        "p6-b200.48xlarge",
+    InstanceType(
+        name="p6-b200.48xlarge",
         gpu=B200,
         gpus=8,
         vcpus=192,
@@ -184,8 +183,8 @@ P_FAMILY = (
         price=us_east_1(113.9328),
     ),
     # Card 0 has no EFA; it carries only IP traffic.
-    row(
-        "p6-b300.48xlarge",
+    InstanceType(
+        name="p6-b300.48xlarge",
         gpu=B300,
         gpus=8,
         vcpus=192,

@@ -1,6 +1,7 @@
-"""Prices by the hour: the type of a price, and the services of a cluster apart from its instances.
+"""Prices: by the hour the services of a cluster apart from its instances, by the month what a destroyed one leaves.
 
-The price of an instance type stands in its row, in `p_family.py` or `g_family.py`.
+Those by the month are of us-east-1. The price of an instance type stands in its row, in `p_family.py` or
+`g_family.py`.
 A service without a dated price is not here, and the estimate says that it omits it: FSx for Lustre, EFS, volumes, logs
 and metrics, data transfer. To check a price: `aws pricing get-products --region us-east-1 --service-code AmazonEKS`.
 """
@@ -8,7 +9,25 @@ and metrics, data transfer. To check a price: `aws pricing get-products --region
 from dataclasses import dataclass
 from datetime import date
 
-__all__ = ["EKS_CONTROL_PLANE", "EKS_EXTENDED_SUPPORT", "INTERFACE_ENDPOINT", "NAT_GATEWAY", "Price"]
+__all__ = [
+    "BUCKET",
+    "EKS_CONTROL_PLANE",
+    "EKS_EXTENDED_SUPPORT",
+    "ELASTIC_FILES",
+    "IMAGES",
+    "INTERFACE_ENDPOINT",
+    "KEY",
+    "NAT_GATEWAY",
+    "MonthlyPrice",
+    "Price",
+    "us_east_1",
+]
+
+# Generated from AWS's price list, on the date in its first lines.
+_PRICES = (
+    "https://github.com/aws/karpenter-provider-aws/blob/265ee0ba5b8e337dec6b82dde965b03021ccb418/"
+    "pkg/providers/pricing/zz_generated.pricing_aws.go"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +45,11 @@ class Price:
     region: str
     source: str
     checked: date
+
+
+def us_east_1(usd_per_hour: float) -> Price:
+    """Return a price of the list from which the catalog was filled."""
+    return Price(usd_per_hour=usd_per_hour, region="us-east-1", source=_PRICES, checked=date(2026, 2, 9))
 
 
 #: One cluster on a Kubernetes release in standard support, the same in every region; the source quotes AWS's page
@@ -60,4 +84,49 @@ INTERFACE_ENDPOINT = Price(
     region="us-east-1",
     source="https://cloudcostkit.com/calculators/aws-vpc-interface-endpoint-cost-calculator",
     checked=date(2026, 1, 29),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MonthlyPrice:
+    """A price by the month on one day.
+
+    Attributes:
+        usd: Dollars a month without tax.
+        unit: `GB` (2^30 bytes, as AWS bills), or `key`.
+        source: URL of the source.
+        checked: The day of the source.
+    """
+
+    usd: float
+    unit: str
+    source: str
+    checked: date
+
+
+#: S3 Standard, the first 50 TB; the source quotes https://aws.amazon.com/s3/pricing/.
+BUCKET = MonthlyPrice(
+    usd=0.023,
+    unit="GB",
+    source="https://zeonedge.com/blog/cloud-storage-cost-guide-s3-ebs-efs-fsx-choosing-right-tier",
+    checked=date(2026, 4, 9),
+)
+
+#: ECR, private; the source quotes https://aws.amazon.com/ecr/pricing/.
+IMAGES = MonthlyPrice(
+    usd=0.10, unit="GB", source="https://cloudburn.io/blog/amazon-ecr-pricing", checked=date(2026, 3, 1)
+)
+
+#: EFS Standard. The stored copy of AWS's page has no date: this is the day on which it was read.
+ELASTIC_FILES = MonthlyPrice(
+    usd=0.30, unit="GB", source="https://aws.amazon.com/efs/pricing/", checked=date(2026, 11, 23)
+)
+
+#: A key of KMS that a customer manages, without its requests and older versions; the source quotes
+#: https://aws.amazon.com/kms/pricing/.
+KEY = MonthlyPrice(
+    usd=1.00,
+    unit="key",
+    source="https://gist.github.com/dasgoll/b88d5be05dcc0deb052ad40446c2fb40",
+    checked=date(2019, 10, 30),
 )

@@ -1,4 +1,4 @@
-"""What one GPU trains, by model and precision, and what the models are: published, none measured here."""
+"""Published rates of one GPU, by model and precision, and the models; none was measured here."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ MASK_RCNN = "mask-rcnn"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainedModel:
-    """What a training step of a model sends, and what an epoch of its data set is.
+    """A model: the gradients that its training step sends, and the epochs of its data set.
 
     Attributes:
         parameters: Trained weights, each with a gradient.
@@ -50,10 +50,10 @@ class PublishedRate:
         gpu: NVIDIA's name of the GPU.
         precision: `mixed` or `float32` (with TF32 where the GPU has it).
         batch: Images on the GPU in a step.
-        images_per_second: What was published.
+        images_per_second: The published rate.
         of_gpus: How many GPUs reached it together. If it is not 1, the loss of a node is part of the rate.
         source: URL or file.
-        note: What a reader must know.
+        note: Conditions of the result that a reader must know.
         is_ceiling: Whether it is the rate of another framework that this project's programs do not reach: beside a job
             that runs it would be wrong.
     """

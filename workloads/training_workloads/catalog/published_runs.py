@@ -12,21 +12,21 @@ class PublishedRun:
     """One row: what ran, on what, and how fast.
 
     Attributes:
-        name: What ran where.
+        name: The model and the hardware.
         model: Name of the trained model.
         gpu: NVIDIA's name.
         gpus: GPUs in all.
         gpus_per_node: GPUs of a node.
         network_gbps: Line rate between nodes in Gb/s; 0 with one node.
         batch: Images on each GPU in a step.
-        images_per_second: What was published.
+        images_per_second: The published rate.
         precision: `mixed` or `float32` (with TF32 where the GPU has it).
         base_gpus: GPUs of the smaller run of the same program, from which the computation is taken.
         base_images_per_second: The rate of that run.
         clusters: Clusters of gradients in the graph: 1 where XLA compiled it without a limit.
         fitted: Which constant was fitted to this row; empty for a row that only tests the model.
         source: URL.
-        note: What a reader must know.
+        note: Conditions of the result that a reader must know.
     """
 
     name: str

@@ -7,7 +7,7 @@ from training_workloads.validation import Problem, Problems
 
 __all__ = ["EFA_IN_TRAINING_JOBS", "SAGEMAKER_PREFIX", "bare_type", "retirement_note", "sagemaker_type"]
 
-#: What SageMaker writes before EC2's name of a type, in training jobs and in HyperPod
+#: SageMaker's prefix of EC2's name of a type, in training jobs and in HyperPod
 #: (https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-hyperpod-eks.html).
 SAGEMAKER_PREFIX = "ml."
 
@@ -32,7 +32,7 @@ def retirement_note(name: str) -> str:
     """Return a sentence on a type that EC2 no longer has, since no page that was read says it of SageMaker; else none.
 
     Args:
-        name: EC2's name; nothing is said about one that the catalog lacks.
+        name: EC2's name; one that the catalog lacks has no note.
     """
     instance = INSTANCE_TYPES.get(name)
     if not (retired := instance and instance.retired):

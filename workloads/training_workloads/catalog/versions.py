@@ -27,7 +27,7 @@ __all__ = [
     "HelmRelease",
 ]
 
-#: What a new cluster gets; its dates and add-ons are in `kubernetes_releases.py`. The next default is one release
+#: The release of a new cluster; its dates and add-ons are in `kubernetes_releases.py`. The next default is one release
 #: newer at most: EKS upgrades a control plane by one minor at a time
 #: (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html, read 2026-11-23).
 KUBERNETES_VERSION = "1.35"
@@ -90,7 +90,7 @@ class HelmRelease:
 
     @property
     def upstream_chart(self) -> str:
-        """What Helm and the CDK call the repository: in a registry of images each chart has a separate one."""
+        """The repository in the words of Helm and the CDK: in a registry of images each chart has a separate one."""
         return f"{self.repository}/{self.chart}" if self.repository.startswith("oci://") else self.repository
 
 
@@ -181,7 +181,7 @@ class BadAmiRelease:
     Attributes:
         released: The date in the release's name.
         kubernetes_versions: Releases of Kubernetes whose nodes are concerned.
-        reason: What goes wrong, after "it".
+        reason: The failure, as a clause after "it".
         fixed_in: The date of the first release without the fault.
         source: URL of the release notes, and the date on which they were read.
     """

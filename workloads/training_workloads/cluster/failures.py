@@ -1,4 +1,4 @@
-"""What can fail between this machine and a cluster: what happened, and what to do about it.
+"""Failures between this machine and a cluster, each with its event and its fix.
 
 The form of an error of the API server: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
 """
@@ -45,8 +45,8 @@ class ClusterError(Exception):
     """The cluster cannot be reached, or it rejected a request.
 
     Attributes:
-        event: What happened, as a clause.
-        fix: What to do, in the imperative; empty where `event` says it.
+        event: The failure, as a clause.
+        fix: The remedy, in the imperative; empty where `event` has it.
     """
 
     def __init__(self, event: str, fix: str = "") -> None:
@@ -90,7 +90,7 @@ def transport_failure(error: Exception, server: str, proxy: str | None = None) -
     """Return the reason why no answer came.
 
     Args:
-        error: What the client raised.
+        error: The exception of the client.
         server: The API server's address in the kubeconfig.
         proxy: The address of the proxy between here and the server.
     """
@@ -178,7 +178,7 @@ def rejection(
         namespace: Its namespace; `None`: all namespaces.
         server: The API server's address in the kubeconfig.
     """
-    # What is between here and the cluster may be down for a moment, and answer with a page too.
+    # A proxy or load balancer before the cluster may be down for a moment, and answer with a page too.
     if status < HTTPStatus.BAD_REQUEST or (status < HTTPStatus.INTERNAL_SERVER_ERROR and body.lstrip()[:1] == "<"):
         return not_kubernetes(server)
     answer = _status(body)

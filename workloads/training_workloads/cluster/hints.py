@@ -32,7 +32,7 @@ _UNTOLERATED = r"untolerated taint(?:\(s\))? ?(\{[^}]*\})?"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
-    """What is known about a job.
+    """The known facts about a job.
 
     Attributes:
         job: The job.
@@ -274,7 +274,7 @@ def rejected_input(job: JobSummary, launchers: tuple[PodSummary, ...]) -> str | 
 
 
 def _lacking(pod: PodSummary) -> str | None:
-    """Return what the nodes have too little of; of several a device, which other nodes do not have at all."""
+    """Return the resource that nodes lack; of several a device, which other nodes do not have at all."""
     found = re.findall(_INSUFFICIENT, pod.why, re.IGNORECASE)
     return next((resource for resource in found if "/" in resource), next(iter(found), None))
 

@@ -15,7 +15,7 @@ from training_workloads.validation import Path
 
 __all__ = ["job_pods"]
 
-# What the operator adds: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go
+# Parts that the operator adds: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go
 _OPERATOR_LABEL = "training.kubeflow.org/operator-name"
 _INDEX_LABEL = "training.kubeflow.org/replica-index"
 _ROOT_SSH_PATH = "/root/.ssh"

@@ -3,7 +3,7 @@
 The operator's conditions: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v2beta1/types.go
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
@@ -12,6 +12,7 @@ from typing import Any
 from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL
 from training_workloads.manifests.other_workloads import JobView
 from training_workloads.manifests.torchrun import Torchrun, torchrun
+from training_workloads.manifests.values import mapping, sequence
 from training_workloads.mpijob.programs import explained
 from training_workloads.mpijob.spec import QUEUE_LABEL
 from training_workloads.mpijob.view import MpiJobView
@@ -143,73 +144,71 @@ def summarize_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobSumm
         job: The object.
         workers_ready: Worker pods that are ready; the object itself counts only those that run.
     """
-    read, status = MpiJobView(document=job), job.get("status") or {}
+    read, status = MpiJobView(document=job), mapping(job.get("status"))
     workers, slots = read.worker.replicas or 0, read.slots or 1
     launch = next(iter(read.launches), None)
     ranks, min_ranks, max_ranks = (launch.ranks, launch.min_ranks, launch.max_ranks) if launch else (None, None, None)
     elastic = min_ranks is not None
-    condition = _deciding_condition(status.get("conditions") or [])
+    condition = _deciding_condition(sequence(status.get("conditions")))
     if condition.get("reason") == _EVICTED_REASON and not status.get("completionTime"):
         condition = {**condition, "type": EVICTED}
     return JobSummary(
         kind="MPIJob",
-        **_identity(job),
         state=condition.get("type", PENDING),
-        reason=condition.get("reason") or "",
-        message=condition.get("message") or "",
         workers=workers,
         workers_ready=workers_ready,
         slots=slots,
         world_size=workers * slots if elastic else ranks or workers * slots,
-        queue=(job["metadata"].get("labels") or {}).get(QUEUE_LABEL),
         elastic=elastic,
         min_workers=None if min_ranks is None else max(1, ceil(min_ranks / slots)),
         max_workers=None if max_ranks is None else max_ranks // slots,
-        **_times(job, condition),
+        **_of_any_kind(job, condition),
     )
 
 
 def summarize_batch_job(job: dict[str, Any]) -> JobSummary:
     """Return the state of a `batch/v1` Job, such as one of torchrun, or one that stages data."""
-    spec, status = job["spec"], job.get("status") or {}
-    ended = [each for each in status.get("conditions") or [] if _is_true(each) and each["type"] in _BATCH_STATES]
+    status = mapping(job.get("status"))
+    conditions = sequence(status.get("conditions"))
+    ended = [each for each in conditions if _is_true(each) and each["type"] in _BATCH_STATES]
     condition = ended[-1] if ended else {}
-    not_ended = RUNNING if status.get("ready") else PENDING
-    pods = int(spec.get("parallelism", 1))
+    pods, ready = int(job["spec"].get("parallelism", 1)), int(status.get("ready") or 0)
     run = torchrun_of(job)
     slots = (run.ranks if run else None) or 1
-    # Kubernetes changes the number of pods of an Indexed Job where both numbers are the same
-    # (https://kubernetes.io/docs/concepts/workloads/controllers/job/#elastic-indexed-jobs).
-    is_elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == pods
-    bounds = run.bounds if run and is_elastic else None
+    bounds = _bounds(job["spec"], run)
     return JobSummary(
         kind="Job",
-        **_identity(job),
-        state=_BATCH_STATES.get(condition.get("type", ""), not_ended),
-        reason=condition.get("reason") or "",
-        message=condition.get("message") or "",
+        state=_BATCH_STATES.get(condition.get("type", ""), RUNNING if ready else PENDING),
         workers=pods,
-        workers_ready=int(status.get("ready") or 0),
+        workers_ready=ready,
         slots=slots,
         world_size=pods * slots,
-        queue=(job["metadata"].get("labels") or {}).get(QUEUE_LABEL),
         elastic=bounds is not None,
         min_workers=bounds[0] if bounds else None,
         max_workers=bounds[1] if bounds else None,
-        **_times(job, condition),
+        **_of_any_kind(job, condition),
     )
 
 
+def _bounds(spec: dict[str, Any], run: Torchrun | None) -> tuple[int, int] | None:
+    """Return the fewest and most pods that torchrun runs with; None where Kubernetes does not change their number.
+
+    It does for an Indexed Job where parallelism and completions are the same
+    (https://kubernetes.io/docs/concepts/workloads/controllers/job/#elastic-indexed-jobs).
+    """
+    same = spec.get("completions") == spec.get("parallelism", 1)
+    return run.bounds if run and same and spec.get("completionMode") == "Indexed" else None
+
+
 def torchrun_of(job: dict[str, Any]) -> Torchrun | None:
-    """Return what the containers of a `batch/v1` Job start by torchrun; None where they do not."""
+    """Return the torchrun of a `batch/v1` Job's containers; None where they have none."""
     found = (torchrun(container.argv) for container in JobView(document=job).containers)
     return next((run for run in found if run), None)
 
 
 def summarize_pod(pod: dict[str, Any]) -> PodSummary:
     """Return the state of a pod."""
-    status = pod.get("status") or {}
-    containers = status.get("containerStatuses") or []
+    containers = sequence(mapping(pod.get("status")).get("containerStatuses"))
     state, why = _state(pod)
     return PodSummary(
         name=pod["metadata"]["name"],
@@ -241,7 +240,7 @@ def has_started(pod: dict[str, Any]) -> bool:
 
 def has_ended(pod: dict[str, Any]) -> bool:
     """Return whether the pod has ended."""
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return mapping(pod.get("status")).get("phase") in ("Succeeded", "Failed")
 
 
 def moment(text: str | None) -> datetime | None:
@@ -250,21 +249,23 @@ def moment(text: str | None) -> datetime | None:
 
 
 def _ready_condition(pod: dict[str, Any]) -> dict[str, Any] | None:
-    conditions = (pod.get("status") or {}).get("conditions") or []
+    conditions = sequence(mapping(pod.get("status")).get("conditions"))
     return next((each for each in conditions if each["type"] == "Ready" and _is_true(each)), None)
 
 
-def _identity(job: dict[str, Any]) -> dict[str, Any]:
-    return {"name": job["metadata"]["name"], "namespace": job["metadata"]["namespace"]}
-
-
-def _times(job: dict[str, Any], condition: dict[str, Any]) -> dict[str, Any]:
-    status = job.get("status") or {}
+def _of_any_kind(job: dict[str, Any], condition: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of a summary that every kind of job has in the same fields."""
+    metadata, status = job["metadata"], mapping(job.get("status"))
     # A job that failed has no completion time, but its condition has one.
     ended = condition.get("type") in (SUCCEEDED, FAILED, "Complete")
     finished = status.get("completionTime") or (condition.get("lastTransitionTime") if ended else None)
     return {
-        "created": moment(job["metadata"]["creationTimestamp"]),
+        "name": metadata["name"],
+        "namespace": metadata["namespace"],
+        "reason": condition.get("reason") or "",
+        "message": condition.get("message") or "",
+        "queue": mapping(metadata.get("labels")).get(QUEUE_LABEL),
+        "created": moment(metadata["creationTimestamp"]),
         "started": moment(status.get("startTime")),
         "finished": moment(finished),
     }
@@ -287,25 +288,26 @@ def _deciding_condition(conditions: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _state(pod: dict[str, Any]) -> tuple[str, str]:
     """Return the most specific word and sentence about a pod."""
-    status = pod.get("status") or {}
-    phase = str(status.get("phase") or "Pending")
     if pod["metadata"].get("deletionTimestamp"):
         return "Terminating", ""
-    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+    status = mapping(pod.get("status"))
+    phase = str(status.get("phase") or "Pending")
+    for container in [*sequence(status.get("initContainerStatuses")), *sequence(status.get("containerStatuses"))]:
         if found := _container_state(container):
             return found[0] or phase, found[1]
     if status.get("reason"):
         return str(status["reason"]), str(status.get("message") or "")
-    for condition in status.get("conditions") or []:
+    for condition in sequence(status.get("conditions")):
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return phase, str(condition.get("message") or "")
     return phase, ""
 
 
 def _container_state(container: dict[str, Any]) -> tuple[str, str] | None:
-    """Return what the pod's phase does not show of a container; an empty word where the phase does."""
-    state, last = container.get("state") or {}, (container.get("lastState") or {}).get("terminated") or {}
-    waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+    """Return the state of a container that its pod's phase does not show; an empty word where the phase does."""
+    state = mapping(container.get("state"))
+    waiting, ended = mapping(state.get("waiting")), mapping(state.get("terminated"))
+    last = mapping(mapping(container.get("lastState")).get("terminated"))
     killed = next((each for each in (ended, last) if each.get("reason") == "OOMKilled"), None)
     if killed:
         return "OOMKilled", f"container {container['name']!r} used more memory than its limit"
@@ -316,7 +318,7 @@ def _container_state(container: dict[str, Any]) -> tuple[str, str] | None:
     return ("", f"restarted after {_ending(last)}") if _ending(last) else None
 
 
-def _ending(terminated: dict[str, Any]) -> str:
+def _ending(terminated: Mapping[str, Any]) -> str:
     """Return the exit code of a container that failed, and what it wrote as its reason; else nothing.
 
     https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/
@@ -329,25 +331,27 @@ def _first_container(pod: dict[str, Any]) -> dict[str, Any]:
     """Return the status of the container that runs the launch command, or sshd; empty where there is none yet."""
     # The kubelet sorts them by name.
     name = pod["spec"]["containers"][0]["name"]
-    containers = (pod.get("status") or {}).get("containerStatuses") or []
+    containers = sequence(mapping(pod.get("status")).get("containerStatuses"))
     return next((each for each in containers if each["name"] == name), {})
 
 
 def _exit_code(pod: dict[str, Any]) -> int | None:
     first = _first_container(pod)
-    state = first.get("state") or {}
-    waits = (state.get("waiting") or {}).get("reason") == _BACK_OFF
-    ended = ((first.get("lastState") or {}) if waits else state).get("terminated") or {}
+    state = mapping(first.get("state"))
+    if mapping(state.get("waiting")).get("reason") == _BACK_OFF:
+        state = mapping(first.get("lastState"))
+    ended = mapping(state.get("terminated"))
     return int(ended["exitCode"]) if "exitCode" in ended else None
 
 
 def _instance_types(spec: dict[str, Any]) -> Iterator[str]:
     """Yield the instance types of a node selector or a required node affinity."""
-    if INSTANCE_TYPE_LABEL in (selector := spec.get("nodeSelector") or {}):
+    selector = mapping(spec.get("nodeSelector"))
+    if INSTANCE_TYPE_LABEL in selector:
         yield str(selector[INSTANCE_TYPE_LABEL])
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    for term in required.get("nodeSelectorTerms") or []:
-        for expression in term.get("matchExpressions") or []:
+    affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
+    required = mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
+    for term in sequence(required.get("nodeSelectorTerms")):
+        for expression in sequence(term.get("matchExpressions")):
             if expression["key"] == INSTANCE_TYPE_LABEL and expression["operator"] == "In":
                 yield from map(str, expression["values"])

@@ -53,11 +53,11 @@ __all__ = [
     "worker_pods",
 ]
 
-#: Of a pod of a `batch/v1` Job: its job.
+#: The label of a pod with the name of its `batch/v1` Job.
 #: https://kubernetes.io/docs/reference/labels-annotations-taints/#batch-kubernetes-io-job-name
 BATCH_JOB_LABEL = "batch.kubernetes.io/job-name"
 
-#: Of a pod of an Indexed Job, on the same page.
+#: The label of a pod with its index in an Indexed Job; documented on the same page.
 INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 
 
@@ -186,7 +186,7 @@ def delete_job(cluster: Cluster, job: ClusterJob) -> bool:
 
 
 def parts_of(job: ClusterJob) -> list[tuple[Resource, str]]:
-    """Return what is rendered beside a job, by kind and name: its NetworkPolicy, and of torchrun store and Services."""
+    """Return the objects beside a job, by kind and name: its NetworkPolicy, and for torchrun store and Services."""
     name = job.summary.name
     store = name + STORE_SUFFIX
     of_torchrun = [(DEPLOYMENTS, store), (SERVICES, store), (SERVICES, name)]
@@ -194,7 +194,7 @@ def parts_of(job: ClusterJob) -> list[tuple[Resource, str]]:
 
 
 def delete_part(cluster: Cluster, job: ClusterJob, resource: Resource, name: str) -> bool:
-    """Delete something that was rendered beside a job; return whether it existed.
+    """Delete an object beside a job; return whether it existed.
 
     Raises:
         ClusterError: A request failed.

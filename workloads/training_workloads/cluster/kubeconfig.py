@@ -112,7 +112,7 @@ def _loader(path: str, context: str | None) -> "KubeConfigLoader":
 
 @contextmanager
 def _mistakes(path: str) -> Iterator[None]:
-    """Report what the client raises for a damaged kubeconfig, and for files that it names."""
+    """Report the exceptions of the client for a damaged kubeconfig, and for files that it names."""
     from kubernetes.config import ConfigException
 
     try:
@@ -195,7 +195,7 @@ def _no_credentials(messages: list[str]) -> ClusterError:
 
 @contextmanager
 def _messages_of_the_client() -> Iterator[list[str]]:
-    """Collect what the client logs instead of showing it; it logs the failure of a program for credentials."""
+    """Collect the log of the client instead of showing it: the failure of a program for credentials is in it."""
     messages: list[str] = []
 
     class Collector(logging.Handler):

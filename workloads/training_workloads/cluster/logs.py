@@ -89,7 +89,7 @@ def read_log(cluster: Cluster, name: str, *, worker: int | None, tail: int | Non
 
 
 def read_network(cluster: Cluster, job: ClusterJob) -> str | None:
-    """Return what the newest launcher's log says about the network of the ranks, without the prefix of that line.
+    """Return the line on the network of the ranks in the newest launcher's log, without its prefix.
 
     Args:
         cluster: The cluster.
@@ -238,7 +238,7 @@ def _no_log(job: ClusterJob, worker: int | None) -> Problem:
 
 
 def _waits_for(job: ClusterJob, worker: int | None) -> str:
-    """Return what must happen before more lines come, as a clause after "waiting"."""
+    """Return the condition for more lines, as a clause after "waiting"."""
     summary, pods = job.summary, _pods(job, worker)
     if summary.state == SUSPENDED:
         return "for the job, which is suspended"

@@ -1,19 +1,48 @@
-"""What `status` shows of a job: the job, its pods, its network and speed, the warnings about it, and hints."""
+"""The report of `status` on a job: the job, its pods, its network and speed, the warnings about it, and hints."""
 
+import json
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.hints import Evidence, find_hints
-from training_workloads.cluster.job_speed import JobSpeed, read_speed
-from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary, PodSummary
+from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary, PodSummary, moment
 from training_workloads.cluster.job_warnings import JobWarning, job_warnings
 from training_workloads.cluster.jobs import ClusterJob, find_job
-from training_workloads.cluster.logs import read_network
+from training_workloads.cluster.logs import launcher_lines, read_network
 from training_workloads.cluster.stopped_operator import find_undecodable
+from training_workloads.manifests.values import mapping
+from training_workloads.mpijob.programs import PROGRESS_SPEED
+from training_workloads.mpijob.spec import PREDICTION_ANNOTATION
 
-__all__ = ["JobReport", "report_job"]
+__all__ = ["JobReport", "JobSpeed", "report_job"]
 
 _LAST_WARNINGS = 5
+
+# The ranks print a line at most every ten seconds; between two of them other programs and NCCL may print.
+_LAST_LINES = 500
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobSpeed:
+    """Images per second of all ranks.
+
+    Attributes:
+        images_per_second: In the newest line of progress, compilation and warm-up apart; `None` without one.
+        at: When that line was printed.
+        predicted_images_per_second: The rate in the job's annotation, if that is for the job's number of ranks.
+    """
+
+    images_per_second: float | None
+    at: datetime | None
+    predicted_images_per_second: float | None
+
+    @property
+    def share(self) -> float | None:
+        """The measured rate divided by the predicted one."""
+        if self.images_per_second is None or self.predicted_images_per_second is None:
+            return None
+        return self.images_per_second / self.predicted_images_per_second
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,10 +53,10 @@ class JobReport:
         job: The job.
         launchers: The launcher's attempts, oldest first.
         workers: The workers, by their number.
-        network: What carries the traffic of the ranks, as the launcher says it; `None` if it has not.
+        network: The network of the ranks, as the launcher prints it; `None` if it has not.
         speed: Images per second, measured and predicted; `None` where neither is known.
         warnings: The last warnings, oldest first.
-        hints: What to do about each known cause, the first cause first.
+        hints: The remedy of each known cause, the first cause first.
     """
 
     job: JobSummary
@@ -53,7 +82,7 @@ def report_job(cluster: Cluster, name: str) -> JobReport:
         launchers=job.launchers,
         workers=job.workers,
         network=read_network(cluster, job),
-        speed=read_speed(cluster, job),
+        speed=_speed(cluster, job),
         warnings=warnings[-_LAST_WARNINGS:],
         hints=_hints(cluster, job, warnings),
     )
@@ -74,3 +103,32 @@ def _hints(cluster: Cluster, job: ClusterJob, warnings: tuple[JobWarning, ...]) 
     if evidence.waits_for_the_operator:
         evidence = replace(evidence, undecodable=find_undecodable(cluster))
     return find_hints(evidence)
+
+
+def _speed(cluster: Cluster, job: ClusterJob) -> JobSpeed | None:
+    """Return the speed in the newest launcher's log and the predicted one; `None` where neither is known."""
+    found, predicted = _measured(cluster, job), _predicted(job)
+    if found is None and predicted is None:
+        return None
+    at, speed = found or (None, None)
+    return JobSpeed(images_per_second=speed, at=at, predicted_images_per_second=predicted)
+
+
+def _measured(cluster: Cluster, job: ClusterJob) -> tuple[datetime | None, float] | None:
+    found = None
+    for time, text in launcher_lines(cluster, job, {"tailLines": str(_LAST_LINES)}):
+        if match := PROGRESS_SPEED.search(text):
+            found = moment(time), float(match["speed"].replace(",", ""))
+    return found
+
+
+def _predicted(job: ClusterJob) -> float | None:
+    """Return the annotation's speed; a user may have written another value."""
+    annotations = mapping(job.manifest["metadata"].get("annotations"))
+    try:
+        value = json.loads(str(annotations.get(PREDICTION_ANNOTATION)))
+        gpus, speed = value["gpus"], float(value["images_per_second"])
+    except (ValueError, TypeError, KeyError, OverflowError):
+        return None
+    # Changed by hand, or by another program, since it was rendered.
+    return speed if gpus == job.summary.world_size and 0 < speed < float("inf") else None

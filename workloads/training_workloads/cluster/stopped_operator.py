@@ -29,7 +29,7 @@ class UndecodableJob:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Undecodable:
-    """What is known about MPIJobs that stop the operator.
+    """The known MPIJobs that stop the operator.
 
     Attributes:
         jobs: They, by namespace and name.

@@ -16,7 +16,7 @@ from training_workloads.cluster.resources import BATCH_JOBS, CLAIMS, MPI_JOBS, N
 from training_workloads.jobs.train_job import NODES_SUFFIX
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
 from training_workloads.manifests.documents import Document
-from training_workloads.manifests.values import amount_of
+from training_workloads.manifests.values import amount_of, mapping, value_at
 from training_workloads.mpijob.decoding import decoding_problems
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
 from training_workloads.validation import MISSING, Path, Problem, Problems, enforce, known_names
@@ -59,7 +59,7 @@ _ADDRESS = (
 
 
 class PodTemplate:
-    """What a problem with a whole pod template shows instead of its pages."""
+    """Stands for a whole pod template in a problem, which would show its pages otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,7 +121,7 @@ def check_objects(file: str, documents: Iterable[Document]) -> Problems:
 
     Args:
         file: The file's name.
-        documents: What it contains.
+        documents: Its documents.
     """
     objects = [document for document in documents if document.content is not None]
     if not objects:
@@ -129,10 +129,11 @@ def check_objects(file: str, documents: Iterable[Document]) -> Problems:
         yield Problem(path=("file",), given=file, allowed="it contains no object", fix=fix)
     for document in objects:
         for path, form, rule in _ADDRESS:
-            value = _value_at(document.content, path)
-            is_optional = value is MISSING and path == _NAMESPACE
+            value = value_at(document.content, path)
+            is_optional = value is None and path == _NAMESPACE
             if not is_optional and not (isinstance(value, str) and re.fullmatch(form, value)):
-                yield Problem(path=path, given=value, fix=f"give {rule}", source=document.where(path))
+                given = MISSING if value is None else value
+                yield Problem(path=path, given=given, fix=f"give {rule}", source=document.where(path))
         yield from _undecodable(document)
 
 
@@ -190,16 +191,10 @@ def _submission(cluster: Cluster, document: Document) -> Submission:
 
 def _undecodable(document: Document) -> Problems:
     """Yield the values of an MPIJob that stop the operator for everyone, which an older definition accepts."""
-    identity = tuple(_value_at(document.content, (key,)) for key in ("apiVersion", "kind"))
-    if identity == (MPI_JOBS.api_version, MPI_JOBS.kind):
+    content = mapping(document.content)
+    if (content.get("apiVersion"), content.get("kind")) == (MPI_JOBS.api_version, MPI_JOBS.kind):
         for problem in decoding_problems(document.content):
             yield dataclasses.replace(problem, source=document.where(problem.path))
-
-
-def _value_at(content: Any, path: Path) -> Any:
-    for key in path:
-        content = content.get(key) if isinstance(content, dict) else None
-    return MISSING if content is None else content
 
 
 def _namespaces_agree(given: tuple[list[Document], str | None]) -> Problems:
@@ -311,7 +306,7 @@ def _is_above_the_quota(reason: str) -> bool:
 
 
 def _amounts(text: str) -> dict[str, Decimal]:
-    """Return the amounts of a text such as `limits.memory=8Gi,pods=1`, without what is none."""
+    """Return the amounts of a text such as `limits.memory=8Gi,pods=1`, without invalid ones."""
     pairs = (part.partition("=") for part in text.split(","))
     return {name: amount for name, _, value in pairs if (amount := amount_of(value)) is not None}
 

@@ -69,7 +69,7 @@ def ignore_file(folder: Path, dockerfile: Path) -> Path | None:
 
 
 def pack(folder: Path, dockerfile: Path, archive: BinaryIO) -> int:
-    """Write what the build may read as a zip file, and return the number of files."""
+    """Write the files that the build may read as a zip file, and return their number."""
     count = 0
     with ZipFile(archive, "w", ZIP_DEFLATED, strict_timestamps=False) as packed:
         for name in _included(folder, dockerfile):

@@ -86,7 +86,7 @@ def start_build(
     Args:
         session: The user's session.
         stack: The data stack, whose outputs name the bucket, the project and the repository.
-        folder: What the build may read, without what its .dockerignore names.
+        folder: Folder that the build may read, without the files that its .dockerignore names.
         dockerfile: Its Dockerfile, relative to the folder.
         arguments: Build arguments.
     """
@@ -113,7 +113,7 @@ def start_build(
 
 
 def _reason(build: Mapping[str, Any]) -> str:
-    """Return what the phases of a failed build say."""
+    """Return the messages of the phases of a failed build."""
     messages = [
         f"{phase['phaseType']}: {context['message']}"
         for phase in build.get("phases", ())

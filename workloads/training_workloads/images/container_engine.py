@@ -68,8 +68,8 @@ def find_engine(given: str | None, *, otherwise: str = "") -> ContainerEngine:
     """Return the engine that the user named, else the first that answers: Docker's program may be without its daemon.
 
     Args:
-        given: What the user gave as `--engine`.
-        otherwise: What the command can do without one, after "or ", for the error. Default: nothing.
+        given: The value of `--engine`.
+        otherwise: The alternative without one, after "or ", for the error. Default: none.
 
     Raises:
         InputError: There is none.

@@ -1,4 +1,4 @@
-"""What can fail while an image is built or pushed."""
+"""The failure of a build or a push of an image."""
 
 __all__ = ["ImageError"]
 

@@ -23,8 +23,8 @@ class Finding:
         rule: Id of the rule, such as `np-exceeds-slots`; docs/lint-rules.md explains each.
         level: `error` or `warning`.
         path: Where in the document. A missing field has the path that it would have; a comment has none.
-        problem: What is wrong.
-        fix: What to write instead.
+        problem: The mistake, as a clause.
+        fix: The correction, in the imperative.
     """
 
     rule: str

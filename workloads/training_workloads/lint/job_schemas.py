@@ -1,4 +1,4 @@
-"""What is certain of the fields of other kinds of jobs, as JSON schemas; fields that are not named here may exist.
+"""The known fields of other kinds of jobs, as JSON schemas; fields that are not named here may exist.
 
 Sources: https://github.com/kubeflow/trainer/blob/v1.9.0/pkg/apis/kubeflow.org/v1 (PyTorchJob, TFJob),
 https://github.com/kubeflow/trainer/blob/v2.1.0/pkg/apis/trainer/v1alpha1 (TrainJob and its runtimes),

@@ -61,13 +61,13 @@ def schema_of(kind: str) -> Any:
 
 @cache
 def validator_of(kind: str) -> Any:
-    """Return what finds the values that a schema rejects; unknown fields are another matter."""
+    """Return a validator that finds values which a schema rejects; it accepts unknown fields."""
     schema = {"$id": _BASE + kind, **schema_of(kind)}
     return jsonschema.Draft202012Validator(schema, registry=_registry(kind), format_checker=_FORMATS)
 
 
 def fields_of(schema: Any) -> Mapping[str, Any]:
-    """Return the schemas of an object's fields; empty for what has no fixed fields."""
+    """Return the schemas of an object's fields; empty without fixed fields."""
     found: Mapping[str, Any] = _resolved(schema).get("properties") or {}
     return found
 

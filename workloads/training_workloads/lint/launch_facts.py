@@ -75,9 +75,16 @@ def misspelled_exports(job: MpiJobView) -> dict[str, str]:
     variables = job.launcher.first.environment
     if not job.is_open_mpi or job.launcher.first.content.get("envFrom"):
         return {}
-    exported = {name: value for launch in job.launches for name, value in launch.exported.items()}
+    exported: dict[str, str | None] = {}
+    for launch in job.launches:
+        exported |= launch.exported
     others = [name for name in variables if name not in exported]
-    unset = [name for name, value in exported.items() if value is None and name not in variables]
-    close = {name: get_close_matches(name, others, n=1, cutoff=0.85) for name in unset if others}
-    # Of two names that programs read, the one that is not set may be a variable of the image.
-    return {name: meant[0] for name, meant in close.items() if meant and not (is_known(name) and is_known(meant[0]))}
+    misspelled = {}
+    for name, value in exported.items():
+        if value is not None or name in variables:
+            continue
+        close = get_close_matches(name, others, n=1, cutoff=0.85)
+        # Of two names that programs read, the one that is not set may be a variable of the image.
+        if close and not (is_known(name) and is_known(close[0])):
+            misspelled[name] = close[0]
+    return misspelled

@@ -61,7 +61,7 @@ def node_types(pods: PodGroup) -> list[InstanceType]:
 
 
 class NodeSize(NamedTuple):
-    """What a node of a type has, and what it leaves to pods at most.
+    """The size of a node of a type, and the part that it leaves to pods at most.
 
     Attributes:
         name: The type.
@@ -105,7 +105,7 @@ _ORDINARY = re.compile(r"(?P<kind>[mcr])[5-9](a|i|g|d|ad|id|gd)?\.((?P<times>\d+
 
 
 def node_sizes(pods: PodGroup) -> list[NodeSize]:
-    """Return what the nodes of a pod's types have; none where one of them is unknown."""
+    """Return the sizes of the nodes of a pod's types; none where one of them is unknown."""
     names = [bare_type(name) for _, name in type_names(pods)]
     sizes = [size for name in names if (size := _size(name))]
     return sizes if len(sizes) == len(names) else []

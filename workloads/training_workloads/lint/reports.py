@@ -26,7 +26,7 @@ class Located(NamedTuple):
     Attributes:
         file: Name of the file, as the user gave it; `-` for the standard input.
         line: The line, from 1.
-        finding: What was found.
+        finding: The finding.
     """
 
     file: str
@@ -136,7 +136,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-#: What prints the findings of some files, by the name of `--format`.
+#: The printers of findings, by the name of `--format`.
 FORMATS: dict[str, Callable[[Sequence[Located], int], str]] = {
     "text": _text,
     "json": _json,

@@ -14,7 +14,7 @@ _Subject = TypeVar("_Subject")
 
 
 class Found(NamedTuple):
-    """What a rule yields: where, what is wrong, and what to write."""
+    """One finding of a rule: the place, the problem, and the fix."""
 
     path: Path
     problem: str
@@ -29,9 +29,9 @@ class Rule(Generic[_Subject]):
     """One rule of the lint.
 
     Attributes:
-        level: Of all its findings.
+        level: The level of all its findings.
         evidence: Why the finding is a mistake, with its source, as Markdown; docs/lint-rules.md shows it.
-        check: Yields what is wrong. Its name is the rule's id, and its docstring's first line what it finds.
+        check: Yields the findings. Its name is the rule's id, and its docstring's first line what it finds.
     """
 
     level: Level
@@ -45,7 +45,7 @@ class Rule(Generic[_Subject]):
 
     @property
     def finds(self) -> str:
-        """What it finds, in one line."""
+        """Its docstring's first line, without the period."""
         return (self.check.__doc__ or "").splitlines()[0].removesuffix(".")
 
     def apply(self, subject: _Subject) -> list[Finding]:

@@ -68,19 +68,21 @@ def lint_read(documents: Sequence[Document], rules: Collection[str] | None = Non
     Returns:
         The findings that no comment suppresses, each with its line, from 1, by line.
     """
-    linted = zip(documents, lint_documents([document.content for document in documents]), strict=True)
     located, hiding = [], []
-    for document, findings in linted:
-        of_text = _apply(DOCUMENT_RULES, document)
-        # A lost value may be the one that is meant.
-        clear = [one for one in findings if not any(one.path[: len(path)] == path for path in document.lossy)]
-        located += [(finding, document.line(finding.path)) for finding in (*of_text, *clear)]
-        lossy = (
-            one for one in of_text if one.rule == duplicate_key.id and {one.path, one.path[:-1]} & {*document.lossy}
-        )
-        hiding += [(finding, document.line(finding.path)) for finding in lossy]
+    found = lint_documents([document.content for document in documents])
+    for document, findings in zip(documents, found, strict=True):
+        lossy = document.lossy
+        for finding in _apply(DOCUMENT_RULES, document):
+            place = (finding, document.line(finding.path))
+            located.append(place)
+            if finding.rule == duplicate_key.id and (finding.path in lossy or finding.path[:-1] in lossy):
+                hiding.append(place)
+        for finding in findings:
+            # A lost value may be the one that is meant.
+            if not any(finding.path[: len(path)] == path for path in lossy):
+                located.append((finding, document.line(finding.path)))
     kept = selected(located, documents[0].yaml.text if documents else "", rules)
-    # What is not judged is not right, whatever the user suppresses.
+    # A part that no rule has judged is not right, whatever the user suppresses.
     return sorted([*kept, *(one for one in hiding if one not in kept)], key=lambda pair: pair[1])
 
 
@@ -101,7 +103,7 @@ def lint_documents(documents: Sequence[Any]) -> list[list[Finding]]:
     """Apply every rule to objects that belong together, such as those of one file.
 
     Args:
-        documents: Of any kind and shape.
+        documents: Objects of any kind and shape.
 
     Returns:
         The findings of each.
@@ -129,24 +131,29 @@ def _lint_workload(workload: WorkloadView) -> list[Finding]:
 
 def _with_meant(workload: WorkloadView, of_fields: list[Finding]) -> list[Finding]:
     """Return the findings of a document with wrong fields, and those of the document as it was meant."""
-    if workload.document.get("apiVersion") and any(one.rule == api_version.id for one in of_fields):
+    versions = [one for one in of_fields if one.rule == api_version.id]
+    if versions and workload.document.get("apiVersion"):
         # Every other finding would be about the fields of another version.
-        return [one for one in of_fields if one.rule == api_version.id]
-    document = dict(workload.document)
-    corrected = Corrected.of(workload.kind, document)
-    found = []
-    # What misplaced resources lack is unclear.
-    is_unclear = any(str(field.path[-1]).startswith("resource") for field in corrected.moved)
-    for finding in _lint_meant(replace(workload, document=corrected.document)):
-        if is_unclear and finding.rule == efa_not_requested.id:
-            continue
-        path = corrected.source_path(finding.path)
-        found += [replace(finding, path=path)] if path is not None else []
+        return versions
+    corrected = Corrected.of(workload.kind, dict(workload.document))
+    found = _lint_corrected(workload, corrected)
     # A rule's error at a value is more specific than the schema's; a warning must not hide an error.
     known = {finding.path for finding in found if finding.level == "error"} - {field.path for field in corrected.moved}
     of_fields = [one for one in of_fields if one.path not in known and not corrected.gives(one.path)]
     # A moved field is in the original place and in the right one.
     return [*dict.fromkeys(found), *of_fields]
+
+
+def _lint_corrected(workload: WorkloadView, corrected: Corrected) -> list[Finding]:
+    """Return the findings of a corrected document at their places in the original."""
+    # The fields of misplaced resources are unknown.
+    is_unclear = any(str(field.path[-1]).startswith("resource") for field in corrected.moved)
+    found = []
+    for finding in _lint_meant(replace(workload, document=corrected.document)):
+        path = corrected.source_path(finding.path)
+        if path is not None and not (is_unclear and finding.rule == efa_not_requested.id):
+            found.append(replace(finding, path=path))
+    return found
 
 
 def _one_for_each_value(findings: list[Finding]) -> list[Finding]:

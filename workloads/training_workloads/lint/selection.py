@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from training_workloads.lint.finding import Finding
-from training_workloads.lint.ignore_comments import Suppression, suppressions
 from training_workloads.lint.rules import EVERY_RULE, SUPPRESSION_RULES
+from training_workloads.lint.rules.suppression_rules import Suppression, suppressions
 from training_workloads.validation import InputError, Problem, known_names
 
 __all__ = ["chosen_rules", "selected"]
@@ -41,11 +41,8 @@ def chosen_rules(select: Collection[str] | None = None, ignore: Collection[str] 
 
 
 def _closest(name: str) -> str:
-    return known_names(name, sorted(_IDS)) if _has_close(name) else "docs/lint-rules.md lists them"
-
-
-def _has_close(name: str) -> bool:
-    return known_names(name, sorted(_IDS)).startswith("did you mean")
+    known = known_names(name, sorted(_IDS))
+    return known if known.startswith("did you mean") else "docs/lint-rules.md lists them"
 
 
 def selected(
@@ -61,16 +58,13 @@ def selected(
     chosen = _IDS if rules is None else rules
     comments = list(suppressions(text))
     valid = {(comment.covers, rule) for comment in comments if comment.reason for rule in comment.rules}
-    kept = [
-        (finding, line) for finding, line in located if finding.rule in chosen and (line, finding.rule) not in valid
-    ]
+    kept = [pair for pair in located if pair[0].rule in chosen and (pair[1], pair[0].rule) not in valid]
     there = {(line, finding.rule) for finding, line in located}
-    open_ = there - valid
     for comment in comments:
-        judged = replace(comment, without_effect=_without_effect(comment, there, open_, chosen))
-        kept += [
-            (finding, comment.line) for rule in SUPPRESSION_RULES if rule.id in chosen for finding in rule.apply(judged)
-        ]
+        judged = replace(comment, without_effect=_without_effect(comment, there, there - valid, chosen))
+        for rule in SUPPRESSION_RULES:
+            if rule.id in chosen:
+                kept += [(finding, comment.line) for finding in rule.apply(judged)]
     return sorted(kept, key=lambda pair: pair[1])
 
 

@@ -19,7 +19,7 @@ class Variable(NamedTuple):
     Attributes:
         name: Its name.
         value: Its value, without the quotes of a shell.
-        path: Of the entry in `env`, or of the command or arguments.
+        path: Place of the entry in `env`, or of the command or arguments.
         reaches_all: Whether every program of the container gets it; not where a script sets it for one command.
     """
 

@@ -194,14 +194,20 @@ def _inside(folder: Path, *, recursive: bool) -> tuple[list[Path], list[Problem]
         entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     except OSError as error:
         return [], [_unreadable(folder, error)]
-    named = [entry for entry in entries if entry.suffix in MANIFEST_SUFFIXES and not entry.is_dir()]
-    found = [entry for entry in named if entry.is_file()]
-    problems = [_not_a_file(entry) for entry in named if not entry.is_file()]
-    # A link to a folder may lead back to it.
-    for entry in (entry for entry in entries if recursive and entry.is_dir() and not entry.is_symlink()):
-        below, unreadable = _inside(entry, recursive=True)
-        found += below
-        problems += unreadable
+    found: list[Path] = []
+    problems: list[Problem] = []
+    for entry in entries:
+        if entry.is_dir():
+            # A link to a folder may lead back to it.
+            if recursive and not entry.is_symlink():
+                below, unreadable = _inside(entry, recursive=True)
+                found += below
+                problems += unreadable
+        elif entry.suffix in MANIFEST_SUFFIXES:
+            if entry.is_file():
+                found.append(entry)
+            else:
+                problems.append(_not_a_file(entry))
     return sorted(found), problems
 
 

@@ -20,7 +20,7 @@ class BatchJob:
     """A batch/v1 Job, or the template of one.
 
     Attributes:
-        name: What the document calls it.
+        name: Its name in the document.
         path: The path of its spec.
         spec: Its spec.
         copies: How many there are of it; None where that is no whole number.
@@ -157,7 +157,7 @@ class TrainJobView(WorkloadView):
 
     @property
     def patch(self) -> tuple[Path, Mapping[Any, Any]]:
-        """What the job changes in the spec of the runtime's pods, and where: the first of its patches."""
+        """The first of its patches of the spec of the runtime's pods, after its path."""
         found = (place for pattern in _PATCHES for place in places(self.document, pattern))
         return next(((place.path, mapping(place.value)) for place in found), ((), {}))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from training_workloads.manifests.values import amount_of, mapping, sequence
+from training_workloads.manifests.values import AMOUNT_KINDS, amount_of, mapping, sequence
 from training_workloads.validation import Path
 
 __all__ = ["Container", "PodGroup"]
@@ -50,11 +50,31 @@ class Container:
         return mapping(mapping(self.content.get("resources")).get(kind))
 
     def amount(self, resource: str) -> Decimal | None:
-        """Return what it requests: the request, or the limit where Kubernetes uses that as the request."""
+        """Return the amount that it requests: the request, or the limit where Kubernetes uses that as the request."""
         requested = self.amounts("requests").get(resource)
         amount = amount_of(self.amounts("limits").get(resource) if requested is None else requested)
         # The API server rejects a negative one.
         return amount if amount is None or amount >= 0 else None
+
+    @property
+    def resource_names(self) -> list[str]:
+        """The names in its requests and limits."""
+        return [str(name) for kind in AMOUNT_KINDS for name in self.amounts(kind)]
+
+    @property
+    def volume_mounts(self) -> list[Mapping[Any, Any]]:
+        """Its mounts of volumes."""
+        return [mapping(mount) for mount in sequence(self.content.get("volumeMounts"))]
+
+    @property
+    def ports(self) -> list[Mapping[Any, Any]]:
+        """Its listed ports."""
+        return [mapping(port) for port in sequence(self.content.get("ports"))]
+
+    @property
+    def security_context(self) -> Mapping[Any, Any]:
+        """Its `securityContext`, without the pod's."""
+        return mapping(self.content.get("securityContext"))
 
     def place(self, resource: str) -> Path:
         """Return the path of a resource's amount."""
@@ -63,8 +83,7 @@ class Container:
 
     def mounts(self, path: str) -> str | None:
         """Return the name of the volume at a path."""
-        mounts = map(mapping, sequence(self.content.get("volumeMounts")))
-        names = (mount.get("name") for mount in mounts if str(mount.get("mountPath")).rstrip("/") == path)
+        names = (one.get("name") for one in self.volume_mounts if str(one.get("mountPath")).rstrip("/") == path)
         return next((name for name in names if isinstance(name, str)), None)
 
 
@@ -73,7 +92,7 @@ class PodGroup:
     """The pods of one template.
 
     Attributes:
-        role: What the workload calls them, such as `Worker`.
+        role: Their name in the workload, such as `Worker`.
         template_path: The path of the template in the document.
         template: The template: `metadata` and `spec` of the pods.
         replicas: How many pods; None where that is missing, or is not a whole number.
@@ -90,6 +109,16 @@ class PodGroup:
     def pod_path(self) -> Path:
         """The path of the pod's spec."""
         return (*self.template_path, "spec")
+
+    @property
+    def annotations(self) -> Mapping[Any, Any]:
+        """The pods' annotations."""
+        return mapping(mapping(self.template.get("metadata")).get("annotations"))
+
+    @property
+    def labels(self) -> Mapping[Any, Any]:
+        """The pods' labels."""
+        return mapping(mapping(self.template.get("metadata")).get("labels"))
 
     @property
     def pod(self) -> Mapping[Any, Any]:
@@ -124,19 +153,18 @@ class PodGroup:
     def claim_mounts(self) -> list[str]:
         """Where the first container mounts claims, such as that of the shared file system."""
         claims = [volume.get("name") for volume in self.volumes if "persistentVolumeClaim" in volume]
-        mounts = map(mapping, sequence(self.first.content.get("volumeMounts")))
-        paths = (mount.get("mountPath") for mount in mounts if mount.get("name") in claims)
+        paths = (mount.get("mountPath") for mount in self.first.volume_mounts if mount.get("name") in claims)
         return [path for path in paths if isinstance(path, str)]
 
     def total(self, resource: str) -> Decimal:
-        """Return what all containers of one pod request."""
+        """Return the amount that all containers of one pod request."""
         return sum((one.amount(resource) or Decimal(0) for one in self.containers), Decimal(0))
 
     @property
     def sees_devices_otherwise(self) -> bool:
         """Whether it has devices without a request: of a resource claim (DRA), or all of the node's."""
-        contexts = [mapping(container.content.get("securityContext")) for container in self.containers]
-        return bool(self.pod.get("resourceClaims")) or any(context.get("privileged") is True for context in contexts)
+        is_privileged = any(one.security_context.get("privileged") is True for one in self.containers)
+        return is_privileged or bool(self.pod.get("resourceClaims"))
 
     def holder(self, resource: str) -> Container | None:
         """Return the first container that requests a resource."""

@@ -11,14 +11,14 @@ _MODULES = ("torch.distributed.run", "torch.distributed.launch")
 
 @dataclass(frozen=True, slots=True)
 class Torchrun:
-    """What a command line starts.
+    """A command line of torchrun.
 
     Attributes:
         ranks: Ranks on each node; None where that is not a number, such as `auto`.
         nodes: Nodes; None where that is not one number. Torchrun's default is 1.
         bounds: The fewest and the most nodes of `--nnodes=MIN:MAX`; None where it is no such range.
         options: Its options by name, with `-` for `_`, each with its value.
-        program: What each rank runs, as torchrun gets it: a script, or with the option `no-python` any command.
+        program: The program of each rank, as torchrun gets it: a script, or with the option `no-python` any command.
     """
 
     ranks: int | None
@@ -35,7 +35,7 @@ class Torchrun:
 
 
 def torchrun(argv: Sequence[str]) -> Torchrun | None:
-    """Return what torchrun starts by a command line or a shell script with one; None where neither is clear."""
+    """Return the torchrun of a command line or of a shell script; None where neither is clear."""
     own = own_words(argv)
     words = own or [word for argument in argv for word in _words(argument)]
     starts = [

@@ -32,9 +32,14 @@ class WorkloadView:
         return mapping(self.document.get("spec"))
 
     @property
+    def metadata(self) -> Mapping[Any, Any]:
+        """Its `metadata`."""
+        return mapping(self.document.get("metadata"))
+
+    @property
     def labels(self) -> Mapping[Any, Any]:
-        """Its `metadata.labels`."""
-        return mapping(mapping(self.document.get("metadata")).get("labels"))
+        """Its labels."""
+        return mapping(self.metadata.get("labels"))
 
     @property
     def groups(self) -> Sequence[PodGroup]:

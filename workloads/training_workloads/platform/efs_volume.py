@@ -5,13 +5,7 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.jobs.volumes import EFS_CLAIM
-from training_workloads.platform.static_volume import (
-    DEFAULT_NAMESPACE,
-    check_claim,
-    static_claim,
-    static_volume,
-    volume_name,
-)
+from training_workloads.platform.static_volume import DEFAULT_NAMESPACE, add_static_volume
 
 __all__ = ["EfsVolumeChart"]
 
@@ -45,14 +39,10 @@ class EfsVolumeChart(cdk8s.Chart):
             InputError: A name is not one of Kubernetes.
         """
         super().__init__(scope, id)
-        check_claim(claim, namespace)
         # https://github.com/kubernetes-sigs/aws-efs-csi-driver/tree/master/examples/kubernetes/access_points
         source = k8s.CsiPersistentVolumeSource(
             driver=_DRIVER,
             volume_handle=f"{file_system_id}::{access_point_id}",
             volume_attributes={"encryptInTransit": "true"},
         )
-        name = volume_name(claim, namespace)
-        k8s.KubePersistentVolume(self, "Volume", metadata=k8s.ObjectMeta(name=name), spec=static_volume(source))
-        metadata = k8s.ObjectMeta(name=claim, namespace=namespace)
-        k8s.KubePersistentVolumeClaim(self, "Claim", metadata=metadata, spec=static_claim(name))
+        add_static_volume(self, source, claim=claim, namespace=namespace)

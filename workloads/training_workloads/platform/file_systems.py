@@ -26,28 +26,28 @@ _LUSTRE_MOUNT_NAME = r"[A-Za-z0-9_-]{1,8}"
 
 
 def lustre_id(name: str, value: Any) -> Problems:
-    """Reject what is not the id of a file system of FSx."""
+    """Reject text other than the id of a file system of FSx."""
     yield from aws_id(name, value, "fs", _SHOWS_LUSTRE)
 
 
 def lustre_dns_name(name: str, value: Any) -> Problems:
-    """Reject what is not the DNS name that FSx assigns."""
+    """Reject other DNS names than FSx assigns."""
     example = "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com"
     yield from matches(name, value, _LUSTRE_DNS_NAME, f"the name alone, as DNSName of {_SHOWS_LUSTRE}: {example}")
 
 
 def lustre_mount_name(name: str, value: Any) -> Problems:
-    """Reject what is not the mount name that FSx assigns."""
+    """Reject other mount names than FSx assigns."""
     yield from matches(name, value, _LUSTRE_MOUNT_NAME, f"MountName of {_SHOWS_LUSTRE}, at most 8 characters")
 
 
 def efs_id(name: str, value: Any) -> Problems:
-    """Reject what is not the id of a file system of EFS."""
+    """Reject text other than the id of a file system of EFS."""
     yield from aws_id(name, value, "fs", "aws efs describe-file-systems")
 
 
 def efs_access_point_id(name: str, value: Any) -> Problems:
-    """Reject what is not the id of an access point of EFS."""
+    """Reject text other than the id of an access point of EFS."""
     yield from aws_id(name, value, "fsap", "aws efs describe-access-points")
 
 

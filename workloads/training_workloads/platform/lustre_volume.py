@@ -10,13 +10,7 @@ from training_workloads.catalog.versions import CHOWN_IMAGE
 from training_workloads.jobs.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
 from training_workloads.mpijob.programs import UID
 from training_workloads.platform.mirror import mirrored
-from training_workloads.platform.static_volume import (
-    DEFAULT_NAMESPACE,
-    check_claim,
-    static_claim,
-    static_volume,
-    volume_name,
-)
+from training_workloads.platform.static_volume import DEFAULT_NAMESPACE, add_static_volume
 
 __all__ = ["LustreVolumeChart"]
 
@@ -60,18 +54,15 @@ class LustreVolumeChart(cdk8s.Chart):
             InputError: A name is not one of Kubernetes.
         """
         super().__init__(scope, id)
-        check_claim(claim, namespace)
         source = k8s.CsiPersistentVolumeSource(
             driver=_DRIVER,
             volume_handle=file_system_id,
             volume_attributes={"dnsname": dns_name, "mountname": mount_name},
         )
         # File locks work across nodes.
-        volume = static_volume(source, capacity=f"{capacity_gib}Gi", mount_options=["flock"])
-        name = volume_name(claim, namespace)
-        k8s.KubePersistentVolume(self, "Volume", metadata=k8s.ObjectMeta(name=name), spec=volume)
-        metadata = k8s.ObjectMeta(name=claim, namespace=namespace)
-        k8s.KubePersistentVolumeClaim(self, "Claim", metadata=metadata, spec=static_claim(name))
+        options = ["flock"]
+        capacity = f"{capacity_gib}Gi"
+        add_static_volume(self, source, claim=claim, namespace=namespace, capacity=capacity, mount_options=options)
         # A Job cannot be changed, only replaced: a change of what it does gives it another name.
         image = mirrored(CHOWN_IMAGE, mirror)
         digest = hashlib.sha256(f"{image} {_script()}".encode()).hexdigest()[:8]

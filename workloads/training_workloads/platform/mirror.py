@@ -41,7 +41,7 @@ _EXAMPLE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"
 
 
 def ecr_registry(name: str, mirror: Any) -> Problems:
-    """Reject what is not the address of an ECR registry, with or without a prefix of its repositories."""
+    """Reject text other than the address of an ECR registry, with or without a prefix of its repositories."""
     found = _ECR.fullmatch(mirror) if isinstance(mirror, str) else None
     if not found:
         form = f"give the address of an ECR registry with or without a prefix, such as {_EXAMPLE}"

@@ -104,9 +104,9 @@ def _rule(group: str, resources: list[str], verbs: list[str]) -> k8s.PolicyRule:
 
 
 def _operator_rules() -> list[k8s.PolicyRule]:
-    """Return what the controller calls. The release lacks `jobs/status`: without it a suspended job cannot resume.
+    """Return the permissions of the controller, with `jobs/status`: without that a suspended job cannot resume.
 
-    https://github.com/kubeflow/mpi-operator/pull/830
+    The release lacks it: https://github.com/kubeflow/mpi-operator/pull/830
     """
     podgroup_apis = ["scheduling.incubator.k8s.io", "scheduling.sigs.dev", "scheduling.volcano.sh"]
     return [

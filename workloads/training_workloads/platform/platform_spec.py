@@ -1,4 +1,4 @@
-"""What a cluster gets that the CDK stack did not create: the parts by name, and their files."""
+"""The platform of a cluster that the CDK stack did not create: the parts by name, and their files."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ PLATFORM_FILES = tuple(f"{chart}.k8s.yaml" for chart in (*PARTS, MPI_JOB_DEFINIT
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlatformSpec:
-    """What a cluster gets.
+    """The parts and volumes of a cluster.
 
     Attributes:
         parts: Names of parts. Default: all. On a cluster with NVIDIA's GPU Operator leave `nvidia-device-plugin` out.

@@ -42,13 +42,13 @@ __all__ = [
 _GROUP = QUEUE_LABEL.partition("/")[0]
 _API_VERSION = f"{_GROUP}/v1beta2"
 
-#: What the quota counts: each flavor names all of them, in this order.
+#: The resources of the quota: each flavor names all of them, in this order.
 RESOURCES = ("cpu", "memory", GPU_RESOURCE, EFA_RESOURCE, HUGEPAGES_RESOURCE)
 
 #: The flavor of the pods without GPUs.
 LAUNCHER_FLAVOR = "launchers"
 
-#: Of a ClusterQueue, that of the launchers included: "it can contain up to 64 flavors". In v1beta1 it was 16.
+#: Flavors of a ClusterQueue, that of the launchers included: "it can contain up to 64 flavors". In v1beta1 it was 16.
 #: https://github.com/kubernetes-sigs/kueue/blob/main/apis/kueue/v1beta2/clusterqueue_types.go (read 2026-11-23)
 MOST_FLAVORS = 64
 
@@ -121,7 +121,7 @@ class QueuedNodes:
         return _object("ResourceFlavor", self.flavor, spec | ({"topologyName": topology} if topology else {}))
 
     def quota(self) -> dict[str, Any]:
-        """Return what jobs can request of all nodes: without what `worker_resources` leaves to the daemons."""
+        """Return the amounts that jobs can request of all nodes, without those that are left to daemons."""
         whole = worker_resources(self.instance, self.instance.gpus, efa=False)
         hugepages = EFA_HUGEPAGES_MIB if self.efa_interfaces else 0
         amounts = {
@@ -169,7 +169,7 @@ def cluster_queue(name: str, flavors: Any) -> dict[str, Any]:
 
     Args:
         name: Its name.
-        flavors: What `QueuedNodes.quota` and `launcher_quota` return, in the order in which Kueue tries them; an app of
+        flavors: Results of `QueuedNodes.quota` and `launcher_quota`, in the order in which Kueue tries them; an app of
             the CDK gives a token for them.
     """
     group = {"coveredResources": list(RESOURCES), "flavors": flavors}
@@ -193,7 +193,7 @@ def topology_name(levels: tuple[str, ...]) -> str:
     """Return the name of a topology: whether it has placement groups, and the number of its layers of the network.
 
     Args:
-        levels: What `QueuedNodes.levels` returns.
+        levels: The result of `QueuedNodes.levels`.
     """
     placed = PLACEMENT_GROUP_LABEL in levels
     return f"{'placement-group-' if placed else ''}network-layers-{len(levels) - 1 - placed}"
@@ -203,7 +203,7 @@ def topology_of(levels: tuple[str, ...]) -> dict[str, Any]:
     """Return a topology.
 
     Args:
-        levels: What `QueuedNodes.levels` returns; Kueue does not see a node without one of these labels.
+        levels: The result of `QueuedNodes.levels`; Kueue does not see a node without one of these labels.
     """
     return _object("Topology", topology_name(levels), {"levels": [{"nodeLabel": label} for label in levels]})
 

@@ -52,10 +52,10 @@ _SEARCH_PATH = "PYTHONPATH="
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """What the environment's Python found.
+    """The findings of the environment's Python.
 
     Attributes:
-        problem: What is wrong with the text of the script; empty if nothing is.
+        problem: The mistake in the text of the script; empty if there is none.
         module: Whether it finds the package of the module.
         horovod: Whether it finds Horovod, if the script or the module imports that.
     """
@@ -67,7 +67,7 @@ class _Found:
 
 @dataclass(frozen=True, kw_only=True)
 class _Needs:
-    """What a run needs, and where it is looked for.
+    """The needs of a run, and the environment to search.
 
     Attributes:
         run: The run.
@@ -91,7 +91,7 @@ class _Needs:
         return any(word.lstrip("-") in _ELSEWHERE or word.startswith(_SEARCH_PATH) for word in options)
 
     def python(self, *arguments: str) -> str | None:
-        """Return what the environment's Python prints; None if it fails."""
+        """Return the output of the environment's Python; None if it fails."""
         command = [str(shutil.which("python", path=self.path)), *arguments]
         try:
             return subprocess.run(command, env=self.variables, capture_output=True, text=True, check=True).stdout
@@ -100,7 +100,7 @@ class _Needs:
 
     @cached_property
     def found(self) -> _Found | None:
-        """What the environment's Python found; None if it does not start."""
+        """The findings of the environment's Python; None if it does not start."""
         answer = self.python("-c", _FIND, self.run.script or "", self.run.module or "")
         try:
             problem, module, horovod = json.loads((answer or "").splitlines()[-1])

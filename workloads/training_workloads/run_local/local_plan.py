@@ -56,7 +56,7 @@ _THREADS = (INTRAOP_THREADS, DATA_THREADS)
 
 _DISCOVERY = "discover_hosts.sh"
 
-# What is left of a longer program in the line that says what runs.
+# Letters of a longer program in the title of a run.
 _PROGRAM_LETTERS = 100
 
 # More than any machine starts: the hostfile and the tags of lines are made for this many.
@@ -72,7 +72,7 @@ _RANKS_OF_A_SCRIPT = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalRun:
-    """What to start on this machine.
+    """The command of a run on this machine.
 
     Attributes:
         name: Name of the job, or the script.
@@ -80,7 +80,7 @@ class LocalRun:
         command: The launcher's argv with local paths.
         environment: The launcher's variables, in addition to those of this process.
         ranks: Number of ranks.
-        program: What each rank runs, with its arguments; empty if the command has unknown options.
+        program: The program of each rank, with its arguments; empty if the command has unknown options.
         writes: Whether the job mounts a shared file system, where it writes.
         hides_traceback: Whether the launcher is torchrun itself, whose last lines are a traceback where a rank has
             failed: what the rank wrote and how it ended say more. The lines of its ranks have tags.
@@ -108,7 +108,7 @@ class LocalRun:
 
     @property
     def title(self) -> str:
-        """What runs, in one short line."""
+        """The job, its ranks and its program in one short line."""
         program = shlex.join(self.program)
         short = program if len(program) <= _PROGRAM_LETTERS else f"{program[:_PROGRAM_LETTERS]}…"
         ranks = f"{self.ranks} rank{'s' * (self.ranks != 1)}"
@@ -211,7 +211,7 @@ def localized_path(word: str, paths: dict[str, Path]) -> str:
 
 
 def write_hosts(scratch: Path, ranks: int) -> None:
-    """Write what the operator gives a launcher: a hostfile, and for elastic jobs a script."""
+    """Write the files that the operator gives a launcher: a hostfile, and for elastic jobs a script."""
     Path(scratch, Path(HOSTFILE).name).write_text(f"localhost slots={ranks}\n")
     script = scratch / _DISCOVERY
     script.write_text(f"#!/bin/sh\necho localhost:{ranks}\n")

@@ -1,4 +1,4 @@
-"""What `run-local` runs: a manifest, a folder with one, the standard input, a recipe, or a Python script."""
+"""The targets of `run-local`: a manifest, a folder with one, the standard input, a recipe, or a Python script."""
 
 import tempfile
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Target:
     Attributes:
         job: An MPIJob, or a Job of torchrun.
         origin: Such as `recipe digits`, or `dist/jobs/digits.k8s.yaml`.
-        note: What the user may have meant instead; empty if that is certain.
+        note: Another target that the user may have meant; empty if there is none.
     """
 
     job: Document

@@ -1,22 +1,25 @@
 """Run a job or a script on this machine, on the CPU."""
 
 import contextlib
+import errno
+import fcntl
 import os
+import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from training_workloads.jobs.volumes import RUNS_DIRECTORY
 from training_workloads.run_local.job_environment import check_environment
-from training_workloads.run_local.job_lock import only_run
 from training_workloads.run_local.local_plan import LocalRun, plan_local_run, plan_script, write_hosts
 from training_workloads.run_local.run_target import is_script, read_target
 from training_workloads.run_local.supervisor import supervise
 from training_workloads.run_local.torchrun_plan import TORCHRUN, plan_torchrun, runs_torchrun
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["run_locally", "run_planned"]
+__all__ = ["only_run", "run_locally", "run_planned"]
 
 # Those of `make setup-training` and of `make setup-torch`: TensorFlow and PyTorch need different releases of NumPy.
 _ENVIRONMENT = Path(".venv-training")
@@ -65,15 +68,15 @@ def run_locally(
 def run_planned(
     run: LocalRun, scratch: Path, *, volumes: Path, environment: Path | None, origin: str = "", note: str = ""
 ) -> int:
-    """Run what is planned to its end, and return its exit code.
+    """Run a plan to its end, and return its exit code.
 
     Args:
-        run: What to start.
+        run: The plan.
         scratch: The run's folder of temporary files, which its caller removes.
         volumes: Local folder in place of the shared file system.
         environment: Virtual environment. Default: as for `run_locally`.
         origin: Where the job is from, for its first line.
-        note: What the user may have meant instead.
+        note: Another target that the user may have meant.
 
     Raises:
         InputError: A program is missing, or the same job runs here already.
@@ -83,6 +86,51 @@ def run_planned(
     check_environment(run, venv, variables)
     with only_run(run.name, volumes) if run.writes else contextlib.nullcontext():
         return _run(run, variables, scratch, origin, note)
+
+
+@contextlib.contextmanager
+def only_run(job: str, volumes: Path) -> Iterator[None]:
+    """Hold the lock of a job while it runs here: two runs would write their checkpoints into one folder.
+
+    The kernel releases it with this process, however that ends.
+
+    Args:
+        job: Name of the job.
+        volumes: The folder in place of the shared file system.
+
+    Raises:
+        InputError: The job runs already, or nothing can be written into the folder.
+    """
+    path = volumes / RUNS_DIRECTORY / f".{re.sub(r'[^A-Za-z0-9.-]', '_', job)}.lock"
+    with _opened(path, volumes) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            process = os.pread(file, 20, 0).decode()
+            allowed = f"this job runs already (process {process}), and both would write into {path.parent}"
+            fix = "wait for its end, or give another folder with '--volumes'"
+            raise InputError(Problem(path=("file",), given=job, allowed=allowed, fix=fix)) from error
+        os.ftruncate(file, 0)
+        os.pwrite(file, str(os.getpid()).encode(), 0)
+        yield
+
+
+@contextlib.contextmanager
+def _opened(path: Path, volumes: Path) -> Iterator[int]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        # A full disk is no mistake in a value.
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        allowed = f"{path.parent} cannot be written ({error.strerror})"
+        fix = "give a folder that you may write to"
+        raise InputError(Problem(path=("volumes",), given=str(volumes), allowed=allowed, fix=fix)) from error
+    try:
+        yield file
+    finally:
+        os.close(file)
 
 
 def _planned(

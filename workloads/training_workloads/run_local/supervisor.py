@@ -33,7 +33,7 @@ class Ending:
 
     Attributes:
         code: Exit code of the run.
-        reason: What ended it, if it failed; else `None`.
+        reason: The cause of its failure; `None` without one.
         stopped: Whether a signal, such as Ctrl-C, or a closed output ended it.
     """
 
@@ -106,7 +106,7 @@ def what_ended_it(launcher: str, status: int, words: str) -> str:
     Args:
         launcher: The launcher's name.
         status: Its exit code, or the negative number of the signal that ended it.
-        words: What it wrote on standard error, without the ranks' lines.
+        words: Its words on standard error, without the ranks' lines.
     """
     text = " ".join(words.split())
     if status < 0:

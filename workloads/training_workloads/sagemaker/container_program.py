@@ -1,4 +1,4 @@
-"""What a job's container runs on SageMaker: the program of the job, with SageMaker's folders in place of the cluster's.
+"""The program of a job's container on SageMaker: that of the job, with SageMaker's folders in place of the cluster's.
 
 - A folder that the program reads from a shared file system becomes a channel, the one after `--data-dir` `training`.
 - The job's own folder there, `runs/<job>`, becomes /opt/ml/checkpoints: SageMaker copies it to S3 while the job runs,
@@ -6,8 +6,10 @@
 - Options with a value become hyperparameters, which SageMaker's console shows.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -47,7 +49,7 @@ class ContainerProgram:
         inputs: The paths on the shared file system that the program reads, by channel.
         channels: Further channels that the program itself names.
         writes: Whether it writes into the folder that SageMaker keeps in S3.
-        problems: What cannot be run on SageMaker.
+        problems: The parts that cannot run on SageMaker.
     """
 
     words: list[str] = field(default_factory=list)
@@ -86,7 +88,7 @@ def runs_on_sagemaker(spec: Any) -> Problems:
 
 
 def container_program(spec: GpuJobSpec) -> ContainerProgram:
-    """Return what the container of a job runs."""
+    """Return the program of a job's container."""
     program = ContainerProgram()
     words = [_with_folders(program, spec, option, word) for option, word in _with_options(spec.command)]
     start = _start(words)
@@ -164,21 +166,35 @@ def _divide(program: ContainerProgram, words: Sequence[str]) -> None:
 
     With arguments that belong to no option, such as the name of a command, all of them stay together.
     """
-    pairs: list[tuple[str, ...]] = []
-    position = 0
-    while position < len(words):
-        word, following = words[position], words[position + 1 : position + 2]
-        if not word.startswith("--") or word == "--":
-            program.words += words
-            return
-        has_value = bool(following) and not following[0].startswith("--") and "=" not in word
-        pairs.append((word, *following) if has_value else (word,))
-        position += 2 if has_value else 1
-    names = [pair[0] for pair in pairs]
+    pairs = _options(words)
+    if pairs is None:
+        program.words += words
+        return
+    given = Counter(pair[0] for pair in pairs)
     for pair in pairs:
-        name = pair[0].removeprefix("--")
-        fits = len(pair) == 2 and pair[1] and len(name) <= _LONGEST_NAME and len(pair[1]) <= _LONGEST_VALUE
-        if fits and names.count(pair[0]) == 1 and len(program.hyperparameters) < _MOST_HYPERPARAMETERS:
-            program.hyperparameters[name] = pair[1]
+        is_single = given[pair[0]] == 1 and len(program.hyperparameters) < _MOST_HYPERPARAMETERS
+        if is_single and _is_hyperparameter(pair):
+            program.hyperparameters[pair[0].removeprefix("--")] = pair[1]
         else:
             program.words += pair
+
+
+def _options(words: Sequence[str]) -> list[tuple[str, ...]] | None:
+    """Return each option with its value, if it has one; None where a word belongs to no option."""
+    pairs: list[tuple[str, ...]] = []
+    for before, word in pairwise(["", *words]):
+        if word.startswith("--") and word != "--":
+            pairs.append((word,))
+        elif word == "--" or "=" in before or pairs[-1:] != [(before,)]:
+            return None
+        else:
+            pairs[-1] = (before, word)
+    return pairs
+
+
+def _is_hyperparameter(pair: tuple[str, ...]) -> bool:
+    """Return whether SageMaker takes an option and its value as a hyperparameter."""
+    if len(pair) == 1:
+        return False
+    name, value = pair
+    return bool(value) and len(name.removeprefix("--")) <= _LONGEST_NAME and len(value) <= _LONGEST_VALUE

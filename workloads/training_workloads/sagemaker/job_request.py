@@ -102,7 +102,7 @@ class SageMakerJob:
 
     @cached_property
     def program(self) -> ContainerProgram:
-        """What the container runs."""
+        """The program of the container."""
         return container_program(self.spec)
 
     @property

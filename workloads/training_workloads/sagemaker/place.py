@@ -73,7 +73,7 @@ class Place:
         )
 
     def check(self) -> None:
-        """Reject what AWS would reject.
+        """Reject values that AWS would reject.
 
         Raises:
             InputError: A value is missing, or of another form.

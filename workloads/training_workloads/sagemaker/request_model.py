@@ -15,7 +15,7 @@ _OPERATION = "CreateTrainingJob"
 
 
 def model_problems(request: dict[str, Any]) -> Problems:
-    """Reject what the model of CreateTrainingJob does not allow."""
+    """Reject requests that the model of CreateTrainingJob does not allow."""
     # Here, because it takes time to import.
     from botocore.validate import ParamValidator
 

@@ -19,12 +19,12 @@ COMPLETED: Final = "Completed"
 
 _ENDED = (COMPLETED, "Failed", "Stopped")
 
-# What DescribeTrainingJob and StopTrainingJob answer for an unknown name. The API's own name for it, ResourceNotFound,
-# is documented, and taken too.
+# The answer of DescribeTrainingJob and StopTrainingJob for an unknown name. The API's name for it, ResourceNotFound, is
+# documented, and taken too.
 _UNKNOWN = "not found"
 _TAKEN = "ResourceInUse"
 
-# What StopTrainingJob answers, with "ValidationException", for a job that has ended
+# The answer of StopTrainingJob, with "ValidationException", for a job that has ended
 # (https://github.com/awslabs/benchmark-ai/issues/928, read 2026-11-24).
 _NOT_RUNNING = "rejected because the training job is in status"
 
@@ -37,7 +37,7 @@ class Transition:
         status: SageMaker's secondary status, such as `Downloading`.
         start: Since when.
         end: Until when; None if it is in it.
-        message: What SageMaker says about it.
+        message: SageMaker's message about it.
     """
 
     status: str
@@ -48,7 +48,7 @@ class Transition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingJob:
-    """What SageMaker knows about a job.
+    """A job, as SageMaker describes it.
 
     Attributes:
         name: Its name.
@@ -61,7 +61,7 @@ class TrainingJob:
         created: When it was created.
         ended: When it has ended.
         training_seconds: Time between its start and its end, interruptions apart.
-        billable_seconds: Of that, what each instance costs.
+        billable_seconds: The part of that time which each instance costs.
         run_folder: The folder in S3 with its checkpoints, curves and results; empty without one.
         metrics: The last value of each metric that SageMaker found in the log.
         transitions: The states so far, the oldest first.

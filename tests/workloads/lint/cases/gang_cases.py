@@ -1,4 +1,4 @@
-"""What the rules of `lint.rules.gang_rules` find, and what they accept."""
+"""What the rules on gangs in `lint.rules.run_policy_rules` find, and what they accept."""
 
 from typing import Any
 

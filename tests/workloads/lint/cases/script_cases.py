@@ -1,4 +1,4 @@
-"""What the rules of `lint.rules.script_rules` find, and what they accept."""
+"""What the rules on shells in `lint.rules.command_rules` find, and what they accept."""
 
 from typing import Any
 

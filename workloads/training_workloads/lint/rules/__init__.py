@@ -5,7 +5,6 @@ A module has the rules on one subject: `PodGroup` (the pods of one template, of 
 a Service), `Document` (the text of any object), `Suppression` (a comment that suppresses findings).
 """
 
-from training_workloads.lint.ignore_comments import Suppression
 from training_workloads.lint.rule import Rule, rules_of
 from training_workloads.lint.rules import (
     binding_rules,
@@ -17,7 +16,6 @@ from training_workloads.lint.rules import (
     document_rules,
     efa_rules,
     elastic_rules,
-    gang_rules,
     gpu_pod_rules,
     host_rules,
     image_rules,
@@ -42,7 +40,6 @@ from training_workloads.lint.rules import (
     run_policy_rules,
     scheduling_rules,
     schema_rules,
-    script_rules,
     security_rules,
     service_rules,
     shared_memory_rules,
@@ -56,6 +53,7 @@ from training_workloads.lint.rules import (
     volume_rules,
 )
 from training_workloads.lint.rules.storage_rules import Storage
+from training_workloads.lint.rules.suppression_rules import Suppression
 from training_workloads.manifests.documents import Document
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.workload import WorkloadView
@@ -78,7 +76,7 @@ __all__ = [
 
 #: Rules on what an MPIJob does.
 JOB_RULES: tuple[Rule[MpiJobView], ...] = rules_of(
-    *(job_rules, run_policy_rules, gang_rules, launch_rules, option_rules, host_rules, binding_rules),
+    *(job_rules, run_policy_rules, launch_rules, option_rules, host_rules, binding_rules),
     *(elastic_rules, rank_rules, sshd_rules, ssh_key_rules, definition_rules),
 )
 
@@ -102,7 +100,7 @@ WORKLOAD_RULES: tuple[Rule[WorkloadView], ...] = rules_of(
 )
 
 #: Rules on the pods of one template.
-POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(command_rules, script_rules, mount_rules, node_rules)
+POD_RULES: tuple[Rule[PodGroup], ...] = rules_of(command_rules, mount_rules, node_rules)
 
 #: Rules on the pods of one template that the API server or the kubelet enforces, whatever the pods are for.
 POD_API_RULES: tuple[Rule[PodGroup], ...] = rules_of(

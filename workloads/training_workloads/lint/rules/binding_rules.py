@@ -12,6 +12,7 @@ from training_workloads.lint.node_types import node_types
 from training_workloads.lint.purpose import runs_network_test
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN
+from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder
 from training_workloads.mpijob.launch_command import HOROVODRUN, HYDRA, Launch
 from training_workloads.mpijob.launch_options import (
@@ -32,7 +33,7 @@ _BINDING_PARAMETERS = ("hwloc_base_binding_policy", "hwloc_default_binding_polic
 
 _OBJECTS = ("hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "socket", "package", "board", "node")
 
-# What begins the value of each option; https://github.com/open-mpi/ompi/blob/v4.1.x/orte/mca/schizo/ompi/schizo_ompi.c
+# The beginnings of each option's values; https://github.com/open-mpi/ompi/blob/v4.1.x/orte/mca/schizo/ompi/schizo_ompi.c
 # and `man prterun`.
 _VALUES: dict[Option, tuple[str, ...]] = {
     BIND_TO: ("none", *_OBJECTS, "cpu-list", "cpulist"),
@@ -113,21 +114,24 @@ def ranks_bound_to_one_core(job: MpiJobView) -> Iterator[Found]:
 )
 def ranks_bound_to_far_sockets(job: MpiJobView) -> Iterator[Found]:
     """Ranks on all GPUs of nodes with two sockets, and the binding left to Open MPI 5: half are at the wrong one."""
-    gpus, types = job.worker.total(GPU_RESOURCE), node_types(job.worker)
-    if not types or any(one.sockets != 2 or one.gpus != gpus for one in types) or job.slots != gpus:
+    gpus = job.worker.total(GPU_RESOURCE)
+    if job.slots != gpus or not _has_all_gpus_of_two_sockets(job.worker):
         return
     for launch in _of_open_mpi(job):
-        ranks, by = _ranks(job, launch), launch.value(MAP_BY) or ""
+        if launch.expands or runs_network_test(launch.program) or spawns_ranks(launch):
+            continue
         # Mapped by an object, each rank is bound to the object that it is mapped to.
+        by = launch.value(MAP_BY) or ""
         left = _left_to_open_mpi(job, launch) and "socket" not in by and "pe=" not in by.lower()
-        if (
-            left
-            and is_open_mpi_5(job, launch)
-            and ranks == job.total_slots
-            and not (launch.expands or runs_network_test(launch.program) or spawns_ranks(launch))
-        ):
+        if left and is_open_mpi_5(job, launch) and _ranks(job, launch) == job.total_slots:
             problem = "has no --bind-to: Open MPI binds ranks to sockets or cores without regard to their GPU"
             yield Found(job.launch_path, problem, "add --bind-to none")
+
+
+def _has_all_gpus_of_two_sockets(pods: PodGroup) -> bool:
+    """Return whether pods are on nodes with two sockets, and hold all GPUs of a node."""
+    types, gpus = node_types(pods), pods.total(GPU_RESOURCE)
+    return bool(types) and all(one.sockets == 2 and one.gpus == gpus for one in types)
 
 
 def _ranks(job: MpiJobView, launch: Launch) -> int | None:

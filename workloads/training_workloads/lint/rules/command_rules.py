@@ -1,12 +1,15 @@
-"""Rules on the command of a container: what a shell would do and `command` does not, and scripts that break.
+"""Rules on the command of a container: words for a shell that none reads, scripts that break, shells without `-c`.
 
 https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/
 """
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any
 
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.sources import COMMANDS
@@ -54,6 +57,14 @@ _ARRAY = re.compile(r"\b\w+\+?=\((?:\$\([^()]*\)|'[^']*'|\"[^\"]*\"|[^()'\"])*\)
 _IN_BACKGROUND = re.compile(r"(?<![&\\])&\s*(#[^\n]*)?$")
 
 
+def _scripts(pods: PodGroup) -> Iterator[tuple[Container, str]]:
+    """Yield each container whose command is a script of a shell, and the script; none with a here-document."""
+    for container in pods.all_containers:
+        script, _ = script_of(container.argv) or ("", [])
+        if script and "<<" not in script:
+            yield container, script
+
+
 def _plain(pods: PodGroup) -> Iterator[tuple[Container, list[str]]]:
     """Yield each container whose command starts without a shell, and its words before a shell that it starts."""
     for container in pods.all_containers:
@@ -62,10 +73,8 @@ def _plain(pods: PodGroup) -> Iterator[tuple[Container, list[str]]]:
             continue
         if program_of(argv) not in SHELLS:
             inside = next((n for n, word in enumerate(argv) if word.rpartition("/")[2] in SHELLS), len(argv))
-            yield (
-                container,
-                [word for before, word in pairwise(["", *argv[:inside]]) if not _is_other_code(before, word)],
-            )
+            pairs = pairwise(["", *argv[:inside]])
+            yield container, [word for before, word in pairs if not _is_other_code(before, word)]
 
 
 def _is_other_code(before: str, word: str) -> bool:
@@ -94,9 +103,7 @@ def shell_syntax_without_shell(pods: PodGroup) -> Iterator[Found]:
         used = next((word for word in words if word in _OPERATORS), None)
         if words and words[0] in _BUILTINS:
             used = words[0]
-        known = _SHELL_VARIABLES | set(container.environment)
-        variables = (found for word in words for found in _VARIABLE.finditer(word))
-        variable = next((found for found in variables if (found[1] or found[2]) in known), None)
+        variable = _shell_variable(container, words)
         if used:
             problem = f"has {used!r}, which is for a shell, and no shell runs it"
             yield Found(_place(container, used), problem, "write [bash, -c, <the whole line as one text>]")
@@ -108,6 +115,13 @@ def shell_syntax_without_shell(pods: PodGroup) -> Iterator[Found]:
             yield Found(_place(container, variable[0]), problem, fix)
 
 
+def _shell_variable(container: Container, words: Sequence[str]) -> re.Match[str] | None:
+    """Return the first reference of a shell to a variable that a pod certainly has."""
+    known = _SHELL_VARIABLES | set(container.environment)
+    variables = (found for word in words for found in _VARIABLE.finditer(word))
+    return next((found for found in variables if (found[1] or found[2]) in known), None)
+
+
 @error(
     "Kubernetes replaces only references to variables of `env`, and leaves others as they are "
     "([docs](https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/))"
@@ -117,22 +131,24 @@ def undefined_reference(pods: PodGroup) -> Iterator[Found]:
     pattern = f"{CONTAINERS}.volumeMounts[].subPathExpr"
     for path, value in places(pods.template, pattern, pods.template_path) if pods.is_whole else ():
         container = next(one for one in pods.all_containers if path[: len(one.path)] == one.path)
-        names = _REFERENCE.findall(value) if isinstance(value, str) and not container.content.get("envFrom") else []
-        missing = [
-            name for name in names if name not in container.environment and not _FROM_CONTROLLERS.fullmatch(name)
-        ]
-        for name in dict.fromkeys(missing):
+        for name in _undefined(container, [value]):
             problem = f"has $({name}), but env has no {name}, and the container does not start"
             yield Found(path, problem, f"add {name} to env")
     for container, words in _plain(pods):
-        if container.content.get("envFrom"):
-            continue
-        names = [name for word in words for name in _REFERENCE.findall(word) if name not in container.environment]
-        for name in dict.fromkeys(name for name in names if not _FROM_CONTROLLERS.fullmatch(name)):
+        for name in _undefined(container, words):
             close = get_close_matches(name, container.environment, n=1, cutoff=0.8)
             problem = f"has $({name}), but env has no {name}, and the text stays as it is"
             fix = f"write $({close[0]})" if close else f"add {name} to env"
             yield Found(_place(container, f"$({name})"), problem, fix)
+
+
+def _undefined(container: Container, texts: Sequence[Any]) -> list[str]:
+    """Return the names that texts refer to, and that neither `env` nor a controller sets; none beside `envFrom`."""
+    if container.content.get("envFrom"):
+        return []
+    referred = [name for text in texts if isinstance(text, str) for name in _REFERENCE.findall(text)]
+    known = container.environment
+    return [name for name in dict.fromkeys(referred) if name not in known and not _FROM_CONTROLLERS.fullmatch(name)]
 
 
 @error(
@@ -154,16 +170,13 @@ def words_behind_script(pods: PodGroup) -> Iterator[Found]:
 )
 def broken_continuation(pods: PodGroup) -> Iterator[Found]:
     """A command of several lines in a script that ends too early: the next line begins with an option."""
-    for container in pods.all_containers:
-        script, _ = script_of(container.argv) or ("", [])
-        if not script or "<<" in script:
-            continue
+    for container, script in _scripts(pods):
         # The words of an array may begin lines.
         lines = commands(["sh", "-c", _ARRAY.sub("", script)]) or []
         starts = [command[0] for command in lines if _OPTION.fullmatch(command[0])]
         place = _place(container, script)
-        if _BLANK_BEHIND_BACKSLASH.search(script):
-            line = script[: _BLANK_BEHIND_BACKSLASH.search(script).end()].count("\n")  # type: ignore[union-attr]
+        if blank := _BLANK_BEHIND_BACKSLASH.search(script):
+            line = script[: blank.end()].count("\n")
             problem = f"line {line + 1} of the script has a blank behind its backslash, and the command ends there"
             yield Found(place, problem, "remove the blanks at the line's end")
         elif _BACKSLASH_IN_LINE.search(script):
@@ -180,9 +193,8 @@ def broken_continuation(pods: PodGroup) -> Iterator[Found]:
 )
 def unbalanced_quote(pods: PodGroup) -> Iterator[Found]:
     """A quote in a script that is never closed."""
-    for container in pods.all_containers:
-        script, _ = script_of(container.argv) or ("", [])
-        if not script or "<<" in script or "`" in script:
+    for container, script in _scripts(pods):
+        if "`" in script:
             continue
         simple = script
         # In "$(…)" quotes begin anew; inner ones first.
@@ -237,3 +249,62 @@ def _shortened(text: str) -> str:
 
 
 _LONGEST = 40
+
+
+# Programs that are no shell scripts.
+_NOT_SCRIPTS = {*LAUNCHERS, "sshd", "python", "python3", "torchrun", "accelerate", "deepspeed", "sleep", "tail"}
+
+
+@error(f"Without `-c` a shell takes the word as the name of a file with a script {COMMANDS}")
+def script_without_option(pods: PodGroup) -> Iterator[Found]:
+    """A shell with a command line or a program in the place of a script's file."""
+    for container in pods.all_containers:
+        argv = container.argv
+        if not argv or PurePosixPath(argv[0]).name not in SHELLS:
+            continue
+        options = [word for word in argv[1:] if word.startswith(("-", "+"))]
+        first = next((word for word in argv[1:] if word not in options), "")
+        if not any(map(_GIVES_SCRIPT.match, options)) and _is_command(first):
+            shown = first.split("\n")[0][:40]
+            problem = f"has {shown!r} behind {argv[0]} without -c, which takes it as the file of a script"
+            yield Found(container.argv_path(first), problem, f"write [{argv[0]}, -c, <the line as one text>]")
+
+
+# `-c`, alone or with other letters.
+_GIVES_SCRIPT = re.compile(r"-(?!-).*c", re.DOTALL)
+
+
+def _is_command(text: str) -> bool:
+    """Return whether a text is a command line or a program, and not the file of a script."""
+    if "$" in text.split(" ")[0]:
+        return False
+    words = text.split()
+    is_line = len(words) > 1 and not PurePosixPath(words[0]).suffix
+    return is_line or PurePosixPath(text).name in _NOT_SCRIPTS
+
+
+# The word that closes each block, by the word that begins it.
+_BLOCKS = {"do": "done", "if": "fi"}
+_BEFORE = {"if", "then", "else", "elif", "do", "while", "until", "!", "{"}
+
+
+@error(
+    "The shell ends with `syntax error: unexpected end of file`, or `near unexpected token` ([POSIX]("
+    "https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_09_04))"
+)
+def unclosed_block(pods: PodGroup) -> Iterator[Found]:
+    """A loop without `done`, or a condition without `fi`, or one of these too many."""
+    for container, script in _scripts(pods):
+        # Its words are not commands.
+        if "case " in script:
+            continue
+        words: Counter[str] = Counter()
+        for command in commands(container.argv) or []:
+            leading = next((n for n, word in enumerate(command) if word not in _BEFORE), len(command))
+            # `(for …; done)` is a shell in a shell.
+            words.update(word.strip("();") for word in command[: leading + 1])
+        for begin, end in _BLOCKS.items():
+            if words[begin] != words[end]:
+                missing = end if words[begin] > words[end] else begin
+                problem = f"the script has {words[begin]} '{begin}' and {words[end]} '{end}'"
+                yield Found(container.argv_path(script), problem, f"add the '{missing}' that is missing")

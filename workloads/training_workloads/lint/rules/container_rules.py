@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder, mapping, sequence

@@ -10,23 +10,22 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE
-from training_workloads.lint.local_ranks import has_several_ranks
 from training_workloads.lint.node_types import node_sizes, node_types
-from training_workloads.lint.purpose import is_network_test
+from training_workloads.lint.purpose import has_several_ranks, is_network_test
 from training_workloads.lint.rule import Found, warning
 from training_workloads.lint.variables import set_variables
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import amount_of, mapping
+from training_workloads.manifests.values import amount_of
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.view import MpiJobView
 
 
 class _Effect(NamedTuple):
-    """What a value of a variable does.
+    """The effect of a variable's value.
 
     Attributes:
         values: The values, in lower case.
-        problem: What it does.
+        problem: The effect, as a clause.
     """
 
     values: str
@@ -72,7 +71,7 @@ _ANYWHERE = {
 )
 def debugging_variable(workload: WorkloadView) -> Iterator[Found]:
     """A variable for debugging, with which training is slow, or hangs."""
-    name_of_job = str(mapping(workload.document.get("metadata")).get("name"))
+    name_of_job = str(workload.metadata.get("name"))
     if is_network_test(workload) or _FOR_DEBUGGING.search(name_of_job):
         return
     effects = dict(_ANYWHERE)

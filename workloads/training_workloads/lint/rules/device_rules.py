@@ -64,16 +64,22 @@ def missing_gpus(workload: WorkloadView) -> Iterator[Found]:
         return
     for pods in workload.rank_groups:
         types = node_types(pods)
-        if not types or not all(one.gpus for one in types) or pods.sees_devices_otherwise or _is_shared(pods):
-            continue
-        amounts = [item for one in pods.containers for kind in _AMOUNTS for item in one.amounts(kind).items()]
-        names = [str(name) for name, amount in amounts if amount_of(amount) != 0]
-        given = any("NVIDIA_VISIBLE_DEVICES" in one.environment for one in pods.containers)
-        if not given and not any(name.startswith("nvidia.com/") or _meant(name) or "gpu" in name for name in names):
+        if types and all(one.gpus for one in types) and not _may_have_gpus(pods):
             none = f"requests no {GPU_RESOURCE}, and the device plugin gives it no GPU"
             problem = f"{none}, though {types[0].name} has some"
             fix = f"add {GPU_RESOURCE}: {types[0].gpus} to its limits"
             yield Found((*pods.first.path, "resources"), problem, fix)
+
+
+def _may_have_gpus(pods: PodGroup) -> bool:
+    """Return whether pods request GPUs by any name, or get them without a request."""
+    if pods.sees_devices_otherwise or _is_shared(pods):
+        return True
+    if any("NVIDIA_VISIBLE_DEVICES" in one.environment for one in pods.containers):
+        return True
+    amounts = [item for one in pods.containers for kind in _AMOUNTS for item in one.amounts(kind).items()]
+    names = [str(name) for name, amount in amounts if amount_of(amount) != 0]
+    return any(name.startswith("nvidia.com/") or "gpu" in name or _meant(name) for name in names)
 
 
 # Annotations and labels by which schedulers such as KAI, run:ai and HAMi give a pod a part of a GPU.

@@ -10,7 +10,7 @@ from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.rules.rendezvous_rules import addresses
 from training_workloads.lint.variables import set_variables
 from training_workloads.manifests.pods import Container, PodGroup
-from training_workloads.manifests.values import AMOUNT_KINDS, MI, amount_of
+from training_workloads.manifests.values import MI, amount_of
 from training_workloads.manifests.workload import WorkloadView
 
 # An eighth of the 32000Mi that AWS's NCCL tests request for 8 GPUs, since 8 GB ended in an out-of-memory kill
@@ -51,7 +51,7 @@ def efa_not_requested(workload: WorkloadView) -> Iterator[Found]:
 
 
 def _requests_anything(pods: PodGroup) -> bool:
-    return any(container.amounts(kind) for container in pods.containers for kind in AMOUNT_KINDS)
+    return any(container.resource_names for container in pods.containers)
 
 
 def _is_efa(name: str, value: str) -> bool:
@@ -60,7 +60,7 @@ def _is_efa(name: str, value: str) -> bool:
 
 def _has_efa(pods: PodGroup) -> bool:
     """Return whether EFA devices are requested, with a number or a placeholder, or may be there without a request."""
-    names = (str(name) for one in pods.containers for kind in AMOUNT_KINDS for name in one.amounts(kind))
+    names = (name for one in pods.containers for name in one.resource_names)
     # A misspelled one is the mistake of another rule.
     named = any("efa" in name.lower() for name in names)
     return named or pods.sees_devices_otherwise
@@ -176,7 +176,7 @@ _INTERNAL_NETWORKS = ("socket", "ib")
 
 
 def _off(name: str, value: str) -> str:
-    """Return what a variable does to EFA; empty where it leaves it on."""
+    """Return the effect of a variable on EFA; empty where EFA stays on."""
     if name == "FI_PROVIDER":
         names, excludes = value.lower().lstrip("^").split(";")[0].split(","), value.startswith("^")
         is_on = ("efa" in names) is not excludes or not value

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE
-from training_workloads.lint.local_ranks import has_one_rank
 from training_workloads.lint.node_types import NodeSize, node_sizes, node_types
-from training_workloads.lint.purpose import is_network_test
+from training_workloads.lint.purpose import has_one_rank, is_network_test
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.values import GI, MI, amount_of
@@ -108,7 +107,7 @@ def gpus_left_on_the_node(workload: WorkloadView) -> Iterator[Found]:
 
 
 def _what_fills(pods: PodGroup, size: NodeSize, efa: int) -> str:
-    """Return what of a node no second pod of the group finds; empty where two fit."""
+    """Return the resource of a node that a second pod of the group lacks; empty where two fit."""
     if efa > 1 and pods.total(EFA_RESOURCE) * 2 > efa:
         return "its EFA devices"
     if pods.total("cpu") * 2 > size.cpus:

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from training_workloads.lint.launch_facts import has_parameter, is_open_mpi_5, workers_of
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.sources import OPERATOR
-from training_workloads.manifests.values import is_placeholder, mapping, sequence
+from training_workloads.manifests.values import is_placeholder
 from training_workloads.mpijob.launch_command import DISCOVERY_SCRIPT, HOSTFILE, HYDRA, Launch, script_of
 from training_workloads.mpijob.launch_options import (
     CONFIG_FILE,
@@ -67,14 +67,13 @@ def hostfile_not_there(job: MpiJobView) -> Iterator[Found]:
 
 
 def _has_volume_at(job: MpiJobView, path: PurePosixPath) -> bool:
-    mounts = (mapping(mount).get("mountPath") for mount in sequence(job.launcher.first.content.get("volumeMounts")))
+    mounts = (mount.get("mountPath") for mount in job.launcher.first.volume_mounts)
     return any(isinstance(mount, str) and path.is_relative_to(mount) for mount in mounts)
 
 
 @error(f"The operator names the workers `<job>-worker-<n>`, from 0 (`workerName` of mpi-operator v0.8.2) {OPERATOR}")
 def hosts_of_another_job(job: MpiJobView) -> Iterator[Found]:
     """Hosts in the command that are not the job's workers."""
-    name = mapping(job.document.get("metadata")).get("name")
     for launch in job.launches:
         hosts = [host.partition(":")[0] for host in (launch.value(HOSTS) or "").split(",") if host]
         if not hosts or any(is_placeholder(host, capitals=True) or "$" in host for host in hosts):
@@ -84,13 +83,24 @@ def hosts_of_another_job(job: MpiJobView) -> Iterator[Found]:
             yield Found(job.launch_path, problem, f"write --hostfile {HOSTFILE}")
         if too_few := _missing_slots(launch):
             yield Found(job.launch_path, too_few, "give each host as many slots as a worker has GPUs")
-        matched = [found for host in hosts if (found := _WORKER.fullmatch(host.partition(".")[0]))]
-        for worker in matched:
-            if isinstance(name, str) and not is_placeholder(name, capitals=True) and worker["job"] != name:
-                yield Found(job.launch_path, f"has {worker[0]}, a worker of job {worker['job']!r}", _hosts(name))
-            elif job.worker.replicas and int(worker["number"][:9]) >= job.worker.replicas:
-                problem = f"has {worker[0]}, but the workers are 0 to {job.worker.replicas - 1}"
-                yield Found(job.launch_path, problem, f"write --hostfile {HOSTFILE}")
+        for host in hosts:
+            if found := _wrong_worker(job, host):
+                yield Found(job.launch_path, *found)
+
+
+def _wrong_worker(job: MpiJobView, host: str) -> tuple[str, str] | None:
+    """Return the problem of a host that has the name of a worker, and the fix; None where it may be right."""
+    worker = _WORKER.fullmatch(host.partition(".")[0])
+    if worker is None:
+        return None
+    name = job.metadata.get("name")
+    if isinstance(name, str) and not is_placeholder(name, capitals=True) and worker["job"] != name:
+        fix = f"write {name}-worker-0 and so on, or --hostfile {HOSTFILE}"
+        return f"has {worker[0]}, a worker of job {worker['job']!r}", fix
+    workers = job.worker.replicas
+    if workers and int(worker["number"][:9]) >= workers:
+        return f"has {worker[0]}, but the workers are 0 to {workers - 1}", f"write --hostfile {HOSTFILE}"
+    return None
 
 
 def _missing_slots(launch: Launch) -> str:
@@ -100,10 +110,6 @@ def _missing_slots(launch: Launch) -> str:
         return ""
     total = sum(int(slots[:6]) for slots in listed)
     return f"is for {launch.ranks} ranks, but its hosts have {total} slots" if launch.ranks > total else ""
-
-
-def _hosts(name: str) -> str:
-    return f"write {name}-worker-0 and so on, or --hostfile {HOSTFILE}"
 
 
 @error(

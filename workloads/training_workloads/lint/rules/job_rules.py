@@ -10,7 +10,7 @@ from typing import get_args
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR, OPERATOR_VALIDATION
-from training_workloads.manifests.values import is_placeholder, mapping, whole
+from training_workloads.manifests.values import is_placeholder, whole
 from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
 from training_workloads.mpijob.spec import QUEUE_LABEL, LauncherCreationPolicy, RestartPolicy
@@ -70,7 +70,7 @@ def missing_containers(job: MpiJobView) -> Iterator[Found]:
 @error(f"The operator derives such names, and stops with a ValidationError event {OPERATOR_VALIDATION}")
 def job_name(job: MpiJobView) -> Iterator[Found]:
     """A name from which the operator cannot derive names of pods: `<name>-worker-<n-1>` is a DNS-1035 label."""
-    metadata = mapping(job.document.get("metadata"))
+    metadata = job.metadata
     name, path = metadata.get("name"), ("metadata", "name")
     if name is None:
         # `generateName` gives a name that is not known here.
@@ -176,7 +176,7 @@ def no_session_folder(job: MpiJobView) -> Iterator[Found]:
     """A read-only root file system without a writable /tmp: mpirun and its daemons do not start."""
     for replica in job.replicas:
         first = replica.first
-        is_read_only = mapping(first.content.get("securityContext")).get("readOnlyRootFilesystem") is True
+        is_read_only = first.security_context.get("readOnlyRootFilesystem") is True
         elsewhere = any(name == "TMPDIR" or name.endswith("tmpdir_base") for name in first.environment)
         if is_read_only and job.launches and not first.mounts("/tmp") and not elsewhere:
             path = (*first.path, "securityContext", "readOnlyRootFilesystem")

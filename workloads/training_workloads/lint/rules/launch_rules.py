@@ -109,29 +109,34 @@ def np_exceeds_ranks_per_node(job: MpiJobView) -> Iterator[Found]:
 @warning("GPUs are held and not used (derived)")
 def np_leaves_slots_idle(job: MpiJobView) -> Iterator[Found]:
     """Fewer ranks than slots: the GPUs of the others are held and not used."""
-    workers = workers_of(job)
+    gpus = job.worker.total(GPU_RESOURCE)
+    # Ranks on CPUs may have threads on the others.
+    if not gpus:
+        return
+    # Ranks on a launcher without GPUs are the mistake of another rule.
+    if job.launcher_holds_ranks and not job.launcher.total(GPU_RESOURCE):
+        return
+    # Slots beyond the GPUs hold nothing.
+    most = gpus * workers_of(job)
     launched = [
         (ranks, total)
         for launch, ranks, total in _fixed_size(job)
-        # One process for each node may start the others.
-        if ranks
-        and not _may_start_others(job, launch)
-        and not (ranks == workers and (spawns_ranks(launch) or runs_script(launch) or _is_one_per_node(launch)))
-        # Slots beyond the GPUs hold nothing.
-        and ranks < job.worker.total(GPU_RESOURCE) * workers
-        and program_of(launch.program) not in _SHOWING
+        if ranks and ranks < most and _starts_every_rank(job, launch)
     ]
-    # Ranks on a launcher without GPUs are the mistake of another rule.
-    if job.launcher_holds_ranks and not job.launcher.total(GPU_RESOURCE) and job.worker.total(GPU_RESOURCE):
-        return
-    # Ranks on CPUs may have threads on the others.
-    if not job.worker.total(GPU_RESOURCE):
-        return
     # One launch may be a test before the real one.
     if launched and max(ranks for ranks, _ in launched) < launched[0][1]:
         ranks, total = max(launched)
         problem = f"starts {ranks} ranks, but {_slots(job)} are {total} slots; {total - ranks} stay idle"
         yield Found(job.launch_path, problem, f"write -np {total}, or fewer workers or slots")
+
+
+def _starts_every_rank(job: MpiJobView, launch: Launch) -> bool:
+    """Return whether the ranks of a launch certainly start no other ranks, and do more than show where they run."""
+    if _may_start_others(job, launch) or program_of(launch.program) in _SHOWING:
+        return False
+    # One process for each node may start the others.
+    may_start = spawns_ranks(launch) or runs_script(launch) or _is_one_per_node(launch)
+    return launch.ranks != workers_of(job) or not may_start
 
 
 # Programs that show where they run.
@@ -222,27 +227,34 @@ def _trains(command: Sequence[str]) -> bool:
 def exit_code_lost(job: MpiJobView) -> Iterator[Found]:
     """A script that ends with another exit code than its launch: a job that failed counts as succeeded."""
     script, _ = script_of(job.launcher.first.argv) or ("", [])
-    words = shell_words(script) or ()
-    starts = [n for n, word in enumerate(words) if PurePosixPath(word).name in LAUNCHERS]
-    if not starts or not job.launches or "<<" in script:
+    if not job.launches or "<<" in script or _KEEPS_CODE.search(script):
         return
-    end = next((n for n in range(starts[-1], len(words)) if words[n] and not words[n].strip(";&|\n")), len(words))
-    behind, rest = words[end : end + 1], words[end + 1 :]
-    handled = _KEEPS_CODE.search(script)
-    if behind == ("|",) and rest[:1] and rest[0] in _PASSES_ON and not handled and not has_parameter(job, _PIPE_STATES):
-        problem = f"has {rest[0]} behind the launch, whose exit code is lost"
+    before, operator, following = _around_last_launch(shell_words(script) or ())
+    if operator == "|" and following in _PASSES_ON and not has_parameter(job, _PIPE_STATES):
+        problem = f"has {following} behind the launch, whose exit code is lost"
         yield Found(job.launch_path, problem, "begin with bash and set -o pipefail")
-    elif (
-        behind
-        and set(behind[0]) <= {";", "\n"}
-        and not _is_condition(words[: starts[-1]])
-        and (last := _last_program(job))
-    ):
+    elif operator == "||" and following in ("true", ":", "echo"):
+        problem = f"has || {following} behind the launch, and a job that fails counts as succeeded"
+        yield Found(job.launch_path, problem, "remove it")
+    elif operator and not operator.strip(";\n") and not _is_condition(before) and (last := _last_program(job)):
         problem = f"ends with {last}, whose exit code is the job's: one that fails counts as succeeded"
         yield Found(job.launch_path, problem, "begin the script with set -e")
-    elif behind == ("||",) and rest[:1] in (("true",), (":",), ("echo",)) and not handled:
-        problem = f"has || {rest[0]} behind the launch, and a job that fails counts as succeeded"
-        yield Found(job.launch_path, problem, "remove it")
+
+
+def _around_last_launch(words: tuple[str, ...]) -> tuple[tuple[str, ...], str, str]:
+    """Return the words before the last launch of a script, the operator behind it, and the next word; empty: none."""
+    starts = [n for n, word in enumerate(words) if PurePosixPath(word).name in LAUNCHERS]
+    if not starts:
+        return (), "", ""
+    launch = words[starts[-1] :]
+    end = next((n for n, word in enumerate(launch) if _is_operator(word)), len(launch))
+    operator, following = (*launch[end : end + 2], "", "")[:2]
+    return words[: starts[-1]], operator, following
+
+
+def _is_operator(word: str) -> bool:
+    """Return whether a word of a script is one that ends a command."""
+    return bool(word) and not word.strip(";&|\n")
 
 
 _PIPE_STATES = ("pipefail", "PIPESTATUS")
@@ -252,7 +264,7 @@ _PASSES_ON = {"tee", "cat", "ts", "sed", "awk", "head", "tail", "sort"}
 
 def _is_condition(before: tuple[str, ...]) -> bool:
     """Return whether a command is the condition of a loop or a branch, by the words before it."""
-    begin = next((n + 1 for n in range(len(before) - 1, -1, -1) if before[n] and not before[n].strip(";&|\n")), 0)
+    begin = max((n + 1 for n, word in enumerate(before) if _is_operator(word)), default=0)
     return any(word in ("if", "elif", "while", "until", "!") for word in before[begin:])
 
 
@@ -269,14 +281,13 @@ _KEEPS_CODE = re.compile(r"\$\?|PIPESTATUS|\btrap\b|set -\w*e|-o errexit|\bwait\
 def _last_program(job: MpiJobView) -> str:
     """Return the harmless program with which the script ends; empty where it keeps the launch's exit code."""
     argv = job.launcher.first.argv
-    script, _ = script_of(argv) or ("", [])
-    keeps = _KEEPS_CODE.search(script) or any(re.fullmatch(r"-\w*e\w*", word) for word in argv[:3])
     last = (commands(argv) or [[]])[-1]
+    stops_at_errors = any(re.fullmatch(r"-\w*e\w*", word) for word in argv[:3])
     # A pod that stays for a look at it does not end, and has no exit code.
-    if _STAYS.fullmatch(" ".join(last)):
+    if stops_at_errors or _STAYS.fullmatch(" ".join(last)):
         return ""
     name = "exit 0" if last == ["exit", "0"] else program_of(last)
-    return name if name in _HARMLESS and not keeps else ""
+    return name if name in _HARMLESS else ""
 
 
 @error(f"mpirun ends with `no executable could be found` or similar: nothing is left to start {MPIRUN}")

@@ -65,7 +65,7 @@ def waits_after_training(workload: WorkloadView) -> Iterator[Found]:
             yield Found(container.argv_path(started[-1][-1]), problem, "remove it")
 
 
-# What shared file systems and their folders are called.
+# Names of shared file systems and of their folders.
 _SHARED = {"fsx", "efs", "lustre", "nfs", "checkpoint", "checkpoints", "ckpt", "ckpts"}
 
 

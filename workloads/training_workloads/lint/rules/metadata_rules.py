@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.name_forms import LABEL, LABEL_VALUE, SUBDOMAIN
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import places
-from training_workloads.manifests.values import is_placeholder, mapping
+from training_workloads.manifests.values import is_placeholder
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.names import annotation_key, label_key
 from training_workloads.validation import Path
@@ -56,7 +56,7 @@ def annotations(workload: WorkloadView) -> Iterator[Found]:
 )
 def object_names(workload: WorkloadView) -> Iterator[Found]:
     """A namespace or a job's name in a form that Kubernetes rejects; an MPIJob's name has a rule of its kind."""
-    metadata = mapping(workload.document.get("metadata"))
+    metadata = workload.metadata
     forms = {"namespace": LABEL} | ({} if workload.kind == "MPIJob" else {"name": SUBDOMAIN})
     for field, form in forms.items():
         value = metadata.get(field)

@@ -6,7 +6,7 @@ from typing import Any
 
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import Container, PodGroup
-from training_workloads.manifests.values import mapping, sequence
+from training_workloads.manifests.values import mapping
 from training_workloads.validation import Path
 
 __all__ = ["whole_mounts"]
@@ -21,7 +21,7 @@ def whole_mounts(pods: PodGroup) -> Iterator[tuple[Container, Path, str, Any]]:
     """Yield the whole volumes that containers mount: container, path, where it is mounted, and the volume."""
     volumes = {volume.get("name"): volume for volume in pods.volumes if isinstance(volume.get("name"), str)}
     for container in pods.all_containers:
-        for number, mount in enumerate(map(mapping, sequence(container.content.get("volumeMounts")))):
+        for number, mount in enumerate(container.volume_mounts):
             where, name = mount.get("mountPath"), mount.get("name")
             is_whole = not mount.get("subPath") and not mount.get("subPathExpr")
             if isinstance(where, str) and where.startswith("/") and isinstance(name, str) and is_whole:
@@ -53,7 +53,7 @@ def mount_over_programs(pods: PodGroup) -> Iterator[Found]:
 
 def _is_part_mounted(pods: PodGroup, volume: Any) -> bool:
     """Return whether a container mounts a part of a volume, which it may fill."""
-    mounts = (mapping(one) for each in pods.all_containers for one in sequence(each.content.get("volumeMounts")))
+    mounts = (one for each in pods.all_containers for one in each.volume_mounts)
     name = mapping(volume).get("name")
     return any(one.get("name") == name and (one.get("subPath") or one.get("subPathExpr")) for one in mounts)
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.name_forms import LABEL, SERVICE, SUBDOMAIN, NameForm
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder, mapping

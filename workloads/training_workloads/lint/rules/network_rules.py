@@ -7,7 +7,7 @@ from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.rules.rendezvous_rules import addresses
 from training_workloads.lint.variables import Variable, set_variables
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import AMOUNT_KINDS, is_placeholder, mapping, sequence
+from training_workloads.manifests.values import is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.sshd_command import sshd_of, worker_commands
 
@@ -34,7 +34,7 @@ _OPTION = re.compile(
     r"|(?P<flag>--network-interfaces?)[ =])(?P<value>[^\s;&|]+)"
 )
 
-# What interfaces of nodes, InfiniBand, bridges and EFA are called; other names may be those of a second network.
+# Names of interfaces of nodes, InfiniBand, bridges and EFA; other names may be those of a second network.
 _OF_A_NODE = re.compile(r"(en|eth|ib|bond|em\d|mlx|docker|br-|rdma|efa)")
 
 # Networks besides the pod's own: Multus, the VPC CNI's second card, GKE.
@@ -57,8 +57,8 @@ def _on_the_node(workload: WorkloadView) -> bool:
 
 
 def _has_more_networks(pods: PodGroup) -> bool:
-    annotations = mapping(mapping(pods.template.get("metadata")).get("annotations"))
-    requested = (str(name) for one in pods.containers for kind in AMOUNT_KINDS for name in one.amounts(kind))
+    annotations = pods.annotations
+    requested = (name for one in pods.containers for name in one.resource_names)
     is_given = any(name in annotations for name in _MORE_NETWORKS) or any(map(_OF_PLUGINS.match, requested))
     return is_given or bool(pods.pod.get("resourceClaims"))
 
@@ -157,7 +157,7 @@ def host_network(workload: WorkloadView) -> Iterator[Found]:
 
 
 def _listens_on_22(pods: PodGroup) -> bool:
-    ports = [mapping(port).get("containerPort") for port in sequence(pods.first.content.get("ports"))]
+    ports = [port.get("containerPort") for port in pods.first.ports]
     probe = mapping(mapping(pods.first.content.get("readinessProbe")).get("tcpSocket"))
     started = [sshd for command in worker_commands(pods.first.argv) or [] if (sshd := sshd_of(command))]
     # Without a port of its options and a file of options, sshd takes 22.

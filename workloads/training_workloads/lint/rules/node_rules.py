@@ -88,7 +88,7 @@ def amounts_exceed_node(pods: PodGroup) -> Iterator[Found]:
 
 
 def _requested(pods: PodGroup, resource: str) -> Decimal:
-    """Return what a pod requests: its containers together, or its largest init container."""
+    """Return the request of a pod: its containers together, or its largest init container."""
     inits = (one.amount(resource) or Decimal(0) for one in pods.all_containers if "initContainers" in one.path)
     return max(pods.total(resource), max(inits, default=Decimal(0)))
 

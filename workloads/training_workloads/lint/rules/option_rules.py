@@ -86,35 +86,53 @@ def _is_option(word: str, launch: Launch) -> bool:
 def option_behind_program(job: MpiJobView) -> Iterator[Found]:
     """A word between the options that is taken for the program, such as the value in `-x NAME value`."""
     for launch in _checked(job):
-        program = launch.program
-        if program and _WITHOUT_DASHES.fullmatch(program[0]) and option_of(program[0], horovod=launch.is_horovod):
-            problem = f"runs {program[0]!r} as the program: an option begins with dashes"
-            yield Found(job.launch_path, problem, f"write --{program[0]}")
-            continue
-        with_equals = any(name in MCA.spellings and "=" in "".join(values[:1]) for _, name, values in launch.options)
-        last = launch.options[-1] if launch.options else None
-        name = last[2][0] if last and last[1] in EXPORT.spellings and last[2] else "="
-        if "=" not in name and _is_value(program):
-            problem = f"runs {program[0]!r} as the program: -x takes one word"
-            yield Found(job.launch_path, problem, f"write -x {name}={program[0]}")
-            continue
-        if len(program) < len(("word", "-x", "VALUE")) or program[0].startswith("$") or launch.is_horovod:
-            continue
-        # Of `--mca name=value` the next word is the value, and the one behind it the program.
-        if with_equals:
-            continue
-        name = program[1].lstrip("-")
-        exported = name in EXPORT.spellings and _VARIABLE.fullmatch(program[2])
-        is_launchers = program[1].startswith("-") and (
-            exported or name in (*MCA.spellings, *HOSTFILE_OPTION.spellings, *MAP_BY.spellings)
-        )
-        if is_launchers and last and program_of(program) not in SHELLS and "/" not in program[0]:
-            problem = f"runs {program[0]!r} as the program: the options behind it are its arguments"
-            fix = f"write -x {last[2][0]}={program[0]}" if last[1] in EXPORT.spellings else "remove it"
-            yield Found(job.launch_path, problem, fix)
+        if found := _taken_for_program(launch):
+            why, fix = found
+            yield Found(job.launch_path, f"runs {launch.program[0]!r} as the program: {why}", fix)
 
 
-# What variables of NCCL and libfabric are set to, and no program is called.
+def _taken_for_program(launch: Launch) -> tuple[str, str] | None:
+    """Return why the first word of the program is not one, and the fix; None where it may be one."""
+    program = launch.program
+    if not program:
+        return None
+    word = program[0]
+    if _WITHOUT_DASHES.fullmatch(word) and option_of(word, horovod=launch.is_horovod):
+        return "an option begins with dashes", f"write --{word}"
+    exported = _last_export(launch)
+    if exported is not None and "=" not in exported and _is_value(program):
+        return "-x takes one word", f"write -x {exported}={word}"
+    if _is_between_options(launch):
+        fix = "remove it" if exported is None else f"write -x {exported}={word}"
+        return "the options behind it are its arguments", fix
+    return None
+
+
+def _last_export(launch: Launch) -> str | None:
+    """Return the value of a launch's last option where that is `-x`."""
+    if not launch.options:
+        return None
+    _, name, values = launch.options[-1]
+    return values[0] if name in EXPORT.spellings and values else None
+
+
+def _is_between_options(launch: Launch) -> bool:
+    """Return whether options of mpirun stand before and behind the first word of the program."""
+    if launch.is_horovod or not launch.options or len(launch.program) < len(("word", "-x", "VALUE")):
+        return False
+    # Of `--mca name=value` the next word is the value, and the one behind it the program.
+    if any(name in MCA.spellings and "=" in "".join(values[:1]) for _, name, values in launch.options):
+        return False
+    word, option, value = launch.program[:3]
+    if word.startswith("$") or "/" in word or program_of(launch.program) in SHELLS or not option.startswith("-"):
+        return False
+    name = option.lstrip("-")
+    if name in EXPORT.spellings and _VARIABLE.fullmatch(value):
+        return True
+    return name in (*MCA.spellings, *HOSTFILE_OPTION.spellings, *MAP_BY.spellings)
+
+
+# Values of variables of NCCL and libfabric that are not names of programs.
 _VALUE = re.compile(
     r"\d+|\^.*|(eth|ens|eno|enp|ib|bond)\d\S*|efa|lo|INFO|WARN|TRACE|VERSION|(ALL|INIT|NET|ENV)(,[A-Z]+)*"
 )

@@ -109,7 +109,7 @@ def _named_jobs(workload: JobSetView) -> Iterator[tuple[tuple[str | int, ...], A
 )
 def job_set_name(workload: WorkloadView) -> Iterator[Found]:
     """A JobSet whose pods' names would be longer than 63 characters."""
-    name = mapping(workload.document.get("metadata")).get("name")
+    name = workload.metadata.get("name")
     if workload.kind != "JobSet" or not isinstance(name, str) or is_placeholder(name, capitals=True):
         return
     for job in workload.jobs if isinstance(workload, JobSetView) else ():

@@ -141,22 +141,18 @@ _DO_NOT_EVICT = "karpenter.sh/do-not-evict"
 )
 def eviction_annotation(workload: WorkloadView) -> Iterator[Found]:
     """An annotation against eviction that is not read: Karpenter's old one, or one of the job instead of its pods."""
-    of_job = mapping(mapping(workload.document.get("metadata")).get("annotations"))
-    of_pods = [mapping(mapping(pods.template.get("metadata")).get("annotations")) for pods in workload.rank_groups]
+    of_job = mapping(workload.metadata.get("annotations"))
+    of_pods = [pods.annotations for pods in workload.rank_groups]
+    # The pods of a TrainJob get its annotations from the runtime.
+    are_copied = workload.kind == "TrainJob"
     for name, against in ((DO_NOT_DISRUPT, "true"), (SAFE_TO_EVICT, "false")):
-        # The pods of a TrainJob get its annotations from the runtime.
-        if (
-            str(of_job.get(name)).lower() == against
-            and of_pods
-            and not any(name in one for one in of_pods)
-            and workload.kind != "TrainJob"
-        ):
+        is_lost = of_pods and not are_copied and not any(name in one for one in of_pods)
+        if is_lost and str(of_job.get(name)).lower() == against:
             problem = "is an annotation of the job, which its pods do not get"
             yield Found(("metadata", "annotations", name), problem, "write it into the pods' templates")
     for pods in workload.groups:
-        annotations = mapping(mapping(pods.template.get("metadata")).get("annotations"))
         path = (*pods.template_path, "metadata", "annotations", _DO_NOT_EVICT)
-        if _DO_NOT_EVICT in annotations and DO_NOT_DISRUPT not in annotations:
+        if _DO_NOT_EVICT in pods.annotations and DO_NOT_DISRUPT not in pods.annotations:
             problem = "is not read by Karpenter since v1: it may remove the node while the job runs"
             yield Found(path, problem, f'write {DO_NOT_DISRUPT}: "true"')
 

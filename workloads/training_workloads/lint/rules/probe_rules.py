@@ -6,11 +6,11 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/core/validation/v
 from collections.abc import Iterator
 from typing import Any
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
-from training_workloads.manifests.values import mapping, names_placeholder, sequence
+from training_workloads.manifests.values import mapping, names_placeholder
 
 _PROBES = "livenessProbe|readinessProbe|startupProbe"
 
@@ -22,7 +22,7 @@ _PROBES = "livenessProbe|readinessProbe|startupProbe"
 def unknown_port(pods: PodGroup) -> Iterator[Found]:
     """A probe at a port by a name that its container does not have."""
     for container in pods.all_containers if pods.is_whole else ():
-        named = [mapping(port).get("name") for port in sequence(container.content.get("ports"))]
+        named = [port.get("name") for port in container.ports]
         known = sorted(name for name in named if isinstance(name, str))
         for path, value in places(container.content, f"{_PROBES}.tcpSocket|httpGet.port", container.path):
             is_name = isinstance(value, str) and any(map(str.isalpha, value))

@@ -30,7 +30,7 @@ _OTHER_PREFIX = re.compile(r"(\w+\.)*kueue(\.[\w-]+)*|x-k8s\.io")
 def _metadata(workload: WorkloadView) -> Iterator[tuple[Path, Mapping[Any, Any], bool]]:
     """Yield the labels and annotations of a workload and its pods: path, content, and whether they are labels of it."""
     for kind in ("labels", "annotations"):
-        yield ("metadata", kind), mapping(mapping(workload.document.get("metadata")).get(kind)), kind == "labels"
+        yield ("metadata", kind), mapping(workload.metadata.get(kind)), kind == "labels"
         yield from ((path, content, False) for path, content in _inside(workload.spec, ("spec",), kind))
 
 

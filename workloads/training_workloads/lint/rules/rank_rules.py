@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
@@ -15,7 +16,8 @@ from training_workloads.lint.launch_facts import (
 from training_workloads.lint.node_types import node_types
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR
-from training_workloads.manifests.values import amount_of
+from training_workloads.manifests.pods import Container, PodGroup
+from training_workloads.manifests.values import AMOUNT_KINDS, amount_of
 from training_workloads.mpijob.launch_command import Launch, program_of
 from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
 from training_workloads.mpijob.sshd_command import worker_commands
@@ -44,37 +46,44 @@ def launcher_lacks_gpus(job: MpiJobView) -> Iterator[Found]:
 @warning("Ranks share a GPU, or GPUs stay idle (derived)")
 def slots_differ_from_gpus(job: MpiJobView) -> Iterator[Found]:
     """Slots that are not the GPUs of a worker: ranks share GPUs, or GPUs stay idle."""
-    gpus, most = job.worker.total(GPU_RESOURCE), max((one.gpus for one in node_types(job.worker)), default=0)
-    holder = job.worker.holder(GPU_RESOURCE)
-    kinds = [holder.amounts(kind) for kind in ("requests", "limits")] if holder else []
-    amounts = {amount_of(kind.get(GPU_RESOURCE)) for kind in kinds}
-    # A request that no node has, or that is not the limit, is the mistake of another rule.
-    if len(amounts - {None}) > 1 or 0 < most < gpus:
+    gpus, slots = job.worker.total(GPU_RESOURCE), job.slots or 0
+    if slots <= 0 or slots == gpus or not _has_whole_gpus(job.worker):
         return
     # The discovery script of an elastic job prints no slots.
     if any(launch.has(DISCOVERY_SCRIPT_OPTION) for launch in job.launches):
         return
-    # One rank on a node may start a process for each GPU; too many ranks for the slots are an error of another rule.
-    one_each = job.slots == 1 and (not job.launches or any(map(_may_use_all, job.launches)))
+    may_use_all = slots == 1 and not job.launches
+    if may_use_all or any(_fits(job, launch, gpus) for launch in job.launches):
+        return
+    given = "is missing, and its default is 1" if job.spec.get("slotsPerWorker") is None else f"is {slots}"
+    problem = f"{given}, but each worker has {gpus} GPUs"
+    yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
+
+
+def _has_whole_gpus(pods: PodGroup) -> bool:
+    """Return whether pods request GPUs as a node has them; another amount is the mistake of another rule."""
+    gpus, holder = pods.total(GPU_RESOURCE), pods.holder(GPU_RESOURCE)
+    if holder is None or gpus != gpus.to_integral_value():
+        return False
+    amounts = {amount_of(holder.amounts(kind).get(GPU_RESOURCE)) for kind in AMOUNT_KINDS}
+    most = max((one.gpus for one in node_types(pods)), default=0)
+    return len(amounts - {None}) == 1 and not 0 < most < gpus
+
+
+def _fits(job: MpiJobView, launch: Launch, gpus: Decimal) -> bool:
+    """Return whether a launch suits slots that are not the GPUs of a worker."""
+    # One rank on a node may start a process for each GPU.
+    if job.slots == 1 and _may_use_all(launch):
+        return True
     # Written down twice, one rank for each worker is meant: its program uses all GPUs, as servers of models do.
-    is_meant = job.spec.get("slotsPerWorker") == 1 and any(one.ranks == job.total_slots for one in job.launches)
+    if job.spec.get("slotsPerWorker") == 1 and launch.ranks == job.total_slots:
+        return True
     # Slots that no rank takes do no harm.
-    if (
-        job.slots is not None
-        and job.slots > gpus
-        and any((ranks_per_node(one) or gpus + 1) <= gpus for one in job.launches)
-    ):
-        return
-    if (
-        one_each
-        or is_meant
-        or any((launch.ranks or 0) == gpus * workers_of(job) > (job.total_slots or 0) for launch in job.launches)
-    ):
-        return
-    if gpus and gpus == gpus.to_integral_value() and job.slots is not None and job.slots > 0 and job.slots != gpus:
-        given = "is missing, and its default is 1" if job.spec.get("slotsPerWorker") is None else f"is {job.slots}"
-        problem = f"{given}, but each worker has {gpus} GPUs"
-        yield Found(("spec", "slotsPerWorker"), problem, f"write slotsPerWorker: {gpus}, one rank for each GPU")
+    each = ranks_per_node(launch)
+    if each and each <= gpus < (job.slots or 0):
+        return True
+    # Too many ranks for the slots are an error of another rule.
+    return (launch.ranks or 0) == gpus * workers_of(job) > (job.total_slots or 0)
 
 
 def _may_use_all(launch: Launch) -> bool:
@@ -88,16 +97,16 @@ _SEVERAL_GPUS = re.compile(r"_perf\S* (.* )?(-g|--ngpus|-t|--nthreads)[ =]?([2-9
 # Read by the container runtime or by sshd, not by the ranks; no value of CUDA_VISIBLE_DEVICES is right for all ranks.
 _NOT_FOR_RANKS = ("NVIDIA_", "CUDA_VISIBLE_DEVICES", "SSH", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_")
 
-
-# Variables of the launcher that only the ranks' libraries read.
+# Variables of the launcher that only the ranks' libraries read, and those that PyTorch does not read.
 _FOR_RANKS = (
-    *("NCCL_", "OFI_NCCL_", "FI_", "RDMAV_", "HOROVOD_", "GLOO_", "TF_", "XLA_", "JAX_", "CUDA_", "TORCH_", "PYTORCH_"),
+    *("NCCL_", "OFI_NCCL_", "FI_", "RDMAV_", "HOROVOD_", "GLOO_", "CUDA_", "TORCH_", "PYTORCH_"),
     *("OMP_", "MKL_", "KMP_", "MASTER_", "WANDB_", "HF_", "PYTHONPATH"),
 )
+_FOR_XLA = ("TF_", "XLA_", "JAX_")
+_WITH_XLA = re.compile("tensorflow|tf|jax|xla|horovod", re.IGNORECASE)
 
-# What programs take as a variable that is not set, and variables that PyTorch does not read.
+# Values that programs take as a variable that is not set.
 _AS_UNSET = ("", "0", "false")
-_OF_XLA = ("TF_", "XLA_", "JAX_")
 
 # Settings that other ones have no effect without, that only change what is logged, or that are the default.
 _WITHOUT_EFFECT = re.compile(
@@ -119,33 +128,45 @@ def variables_do_not_reach_ranks(job: MpiJobView) -> Iterator[Found]:
 
     horovodrun, Intel MPI and MPICH pass the launcher's variables to the ranks; Open MPI only its own.
     """
-    if not job.launches or any(launch.expands or launch.has("mca_base_env_list") for launch in job.launches):
+    if not _exports_are_known(job):
         return
-    launcher, worker = job.launcher.first.environment, job.worker.first.environment
-    # Without a list of words the launch is not known.
-    given = [job.launcher.first.content.get(name) for name in ("command", "args")]
-    if any(one is not None and not isinstance(one, list) for one in given):
-        return
+    launcher = job.launcher.first
+    exported = {*_EXPORT.findall("\n".join(launcher.argv)), *misspelled_exports(job).values()}
     exports_all = any(launch.is_horovod for launch in job.launches) or not job.is_open_mpi
-    exported = set(_EXPORT.findall("\n".join(job.launcher.first.argv))) | (set(launcher) if exports_all else set())
-    exported |= set(misspelled_exports(job).values())
+    if exports_all:
+        exported |= set(launcher.environment)
     if _is_only_sshd(job):
-        lost = [name for name in worker if name not in exported and not name.startswith(_NOT_FOR_RANKS)]
-        lost = [name for name in lost if _has_effect(name, worker[name][0])]
+        lost = [name for name in _missed(job.worker.first, exported) if not name.startswith(_NOT_FOR_RANKS)]
         fix = "set them on the launcher" if exports_all else f"set them on the launcher and {_export(lost)}"
         yield from _lost(lost, (*job.worker.first.path, "env"), "the worker's", fix)
-    lost = [name for name in launcher if name not in exported and name.startswith(_FOR_RANKS)]
-    frameworks = " ".join((*job.launcher.first.argv, str(job.launcher.first.content.get("image")))).lower()
-    has_xla = any(name in frameworks for name in ("tensorflow", "tf", "jax", "xla", "horovod"))
-    lost = [name for name in lost if has_xla or not name.startswith(_OF_XLA)]
-    lost = [name for name in lost if _has_effect(name, launcher[name][0])]
-    yield from _lost(lost, (*job.launcher.first.path, "env"), "the launcher's", _export(lost))
+    lost = [name for name in _missed(launcher, exported) if name.startswith(_read_by_ranks(launcher))]
+    yield from _lost(lost, (*launcher.path, "env"), "the launcher's", _export(lost))
+
+
+def _exports_are_known(job: MpiJobView) -> bool:
+    """Return whether the words of each launch show all variables that it gives to the ranks."""
+    if any(launch.expands or launch.has("mca_base_env_list") for launch in job.launches):
+        return False
+    # Without a list of words the launch is not known.
+    lists = (job.launcher.first.content.get(name) for name in ("command", "args"))
+    return bool(job.launches) and all(isinstance(words, list | None) for words in lists)
+
+
+def _missed(container: Container, exported: set[str]) -> list[str]:
+    """Return the variables of a container that are not exported, and that ranks do something else without."""
+    values = {name: value for name, (value, _) in container.environment.items() if name not in exported}
+    return [name for name, value in values.items() if _has_effect(name, value)]
 
 
 def _has_effect(name: str, value: Any) -> bool:
-    """Return whether ranks without a variable certainly do something else."""
     is_default = str(value).lower() in _AS_UNSET or _DEFAULTS.get(name) == value
     return not is_default and not _WITHOUT_EFFECT.fullmatch(name)
+
+
+def _read_by_ranks(launcher: Container) -> tuple[str, ...]:
+    """Return how the variables begin that ranks read, by the frameworks that the launcher's words and image name."""
+    named = [*launcher.argv, str(launcher.content.get("image"))]
+    return (*_FOR_RANKS, *_FOR_XLA) if any(map(_WITH_XLA.search, named)) else _FOR_RANKS
 
 
 def _is_only_sshd(job: MpiJobView) -> bool:

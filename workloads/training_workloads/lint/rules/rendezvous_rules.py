@@ -6,13 +6,12 @@ https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-h
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.variables import set_variables
-from training_workloads.manifests.other_workloads import JobSetView, JobView
+from training_workloads.manifests.other_workloads import BatchJob, JobSetView, JobView
 from training_workloads.manifests.torchrun import torchrun
-from training_workloads.manifests.values import is_placeholder, mapping
+from training_workloads.manifests.values import is_placeholder, mapping, whole
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
@@ -22,7 +21,7 @@ _VARIABLES = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
 
 _DNS = "https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/"
 
-# What the pods of each kind are called.
+# Names of the pods of each kind.
 _LOOKS = {
     "JobSet": re.compile(r".+-\d+-\d+"),
     "PyTorchJob": re.compile(r".+-(master|worker)-\d+"),
@@ -66,7 +65,7 @@ def addresses(workload: WorkloadView) -> Iterator[_Address]:
 
 
 def _name(workload: WorkloadView) -> str:
-    name = mapping(workload.document.get("metadata")).get("name")
+    name = workload.metadata.get("name")
     return name if isinstance(name, str) and not is_placeholder(name, capitals=True) else ""
 
 
@@ -77,12 +76,7 @@ def pod_names(workload: WorkloadView) -> list[str]:
     if not name or not counts or any(count is None or not 0 < count <= _MOST for count in counts):
         return []
     if isinstance(workload, JobSetView):
-        return [
-            f"{name}-{job.name}-{copy}-{index}"
-            for job in workload.jobs
-            for copy in range(job.copies or 0)
-            for index in range(max(job.parallelism or 0, _completions(job.spec)))
-        ]
+        return [pod for job in workload.jobs for pod in _pods_of_a_set(name, job)]
     middle = {"Job": "", "TrainJob": "node-0-"}.get(workload.kind)
     return [
         f"{name}-{pods.role.lower() + '-' if middle is None else middle}{index}"
@@ -91,13 +85,15 @@ def pod_names(workload: WorkloadView) -> list[str]:
     ]
 
 
+def _pods_of_a_set(name: str, job: BatchJob) -> list[str]:
+    """Return the names of the pods of one of the jobs of a JobSet."""
+    completions = whole(job.spec.get("completions")) or 0
+    pods = max(job.parallelism or 0, completions if 0 < completions <= _MOST else 0)
+    return [f"{name}-{job.name}-{copy}-{index}" for copy in range(job.copies or 0) for index in range(pods)]
+
+
 # Jobs with more pods than any cluster are no jobs.
 _MOST = 10_000
-
-
-def _completions(spec: Any) -> int:
-    completions = mapping(spec).get("completions")
-    return completions if isinstance(completions, int) and 0 < completions <= _MOST else 0
 
 
 def subdomain_of(workload: WorkloadView) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import AMOUNT_KINDS, amount_of, is_placeholder
@@ -116,7 +116,7 @@ def negative_amount(pods: PodGroup) -> Iterator[Found]:
 
 
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
-# What people write for a resource with a domain, and for a standard one.
+# Wrong spellings of a resource with a domain, and of a standard one.
 _MEANT = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "efa": "vpc.amazonaws.com/efa", "mem": "memory"}
 
 
@@ -167,7 +167,7 @@ _STORAGE_MEDIUM = "spec.volumes[].emptyDir.medium"
 @error("The kubelet cannot mount the volume (https://kubernetes.io/docs/tasks/manage-hugepages/scheduling-hugepages/)")
 def hugepages_medium(pods: PodGroup) -> Iterator[Found]:
     """A volume of huge pages in a pod that requests none."""
-    named = {str(name) for one in pods.all_containers for kind in AMOUNT_KINDS for name in one.amounts(kind)}
+    named = {name for one in pods.all_containers for name in one.resource_names}
     for path, value in places(pods.template, _STORAGE_MEDIUM, pods.template_path) if pods.is_whole else ():
         if (
             isinstance(value, str)

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.name_forms import LABEL_VALUE
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder, mapping, sequence
@@ -85,7 +85,7 @@ _COUNTS = {
 
 
 def _wrong_count(operator: str, values: list[Any]) -> str:
-    """Return what is wrong with the number of values; empty if nothing is."""
+    """Return the problem of the number of values; empty where there is none."""
     if operator in _MANY and not values:
         return f"is empty, which {operator} does not take"
     if operator in _NONE and values:

@@ -5,8 +5,8 @@ https://kubernetes.io/docs/tasks/configure-pod-container/security-context/
 
 from collections.abc import Iterator
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import mapping, sequence
@@ -20,7 +20,7 @@ def root_not_allowed(pods: PodGroup) -> Iterator[Found]:
     """`runAsNonRoot` with the user 0."""
     outer = mapping(pods.pod.get("securityContext"))
     for container in pods.all_containers:
-        inner = mapping(container.content.get("securityContext"))
+        inner = container.security_context
         both = {**outer, **{name: value for name, value in inner.items() if value is not None}}
         if both.get("runAsNonRoot") is True and both.get("runAsUser") == 0:
             own = inner.get("runAsUser") is not None
@@ -66,7 +66,7 @@ def profile_file(pods: PodGroup) -> Iterator[Found]:
 def mount_propagation(pods: PodGroup) -> Iterator[Found]:
     """`mountPropagation: Bidirectional` in a container that is not privileged."""
     for container in pods.all_containers:
-        privileged = mapping(container.content.get("securityContext")).get("privileged")
+        privileged = container.security_context.get("privileged")
         for path, value in places(container.content, "volumeMounts[].mountPropagation", container.path):
             if value == "Bidirectional" and privileged is not True:
                 problem = "is Bidirectional in a container that is not privileged, and the pod is rejected"

@@ -41,7 +41,7 @@ def service_selects_other_pods(service: Storage) -> Iterator[Found]:
     """A Service that is the subdomain of a job's pods, and selects others by its labels: their names do not resolve."""
     for key, value in mapping(service.spec.get("selector")).items():
         for job, pods in _named(service):
-            labels = mapping(mapping(pods.template.get("metadata")).get("labels"))
+            labels = pods.labels
             given = _label(str(key), labels, job)
             if given != value and not names_placeholder(given, value) and given is not _UNKNOWN:
                 has = f"have {given!r}" if given is not None else "have no such label"
@@ -57,7 +57,7 @@ def _label(key: str, labels: Any, job: WorkloadView) -> Any:
     if key in labels:
         return labels[key]
     if key in _JOB_NAMES and job.kind == "Job":
-        return mapping(job.document.get("metadata")).get("name", _UNKNOWN)
+        return job.metadata.get("name", _UNKNOWN)
     # Controllers' labels have their domain.
     return _UNKNOWN if "/" in key or key in (*_JOB_NAMES, *_OF_CONTROLLERS) else None
 
@@ -67,7 +67,7 @@ def service_in_other_namespace(service: Storage) -> Iterator[Found]:
     """A Service that is the subdomain of a job's pods, in another namespace than they are."""
     own = mapping(service.document.get("metadata")).get("namespace")
     for job, _ in _named(service):
-        other = mapping(job.document.get("metadata")).get("namespace")
+        other = job.metadata.get("namespace")
         if own != other and isinstance(own, str) and isinstance(other, str) and not names_placeholder(own, other):
             problem = f"is {own!r}, but the pods of the {job.kind} are in {other!r}, and their names do not resolve"
             yield Found(("metadata", "namespace"), problem, f"write {other}")
@@ -83,7 +83,7 @@ def service_of_other_name(service: Storage) -> Iterator[Found]:
         return
     for job in (found for other in service.neighbours if (found := other_workload(other))):
         for pods in job.groups:
-            labels = mapping(mapping(pods.template.get("metadata")).get("labels"))
+            labels = pods.labels
             subdomain = pods.pod.get("subdomain")
             selects = all(labels.get(key) == value for key, value in selector.items())
             if (

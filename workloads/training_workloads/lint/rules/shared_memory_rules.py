@@ -5,17 +5,17 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
-from training_workloads.lint.local_ranks import has_several_ranks
+from training_workloads.lint.purpose import has_several_ranks
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.torchrun import torchrun
-from training_workloads.manifests.values import MI, amount_of, mapping, sequence
+from training_workloads.manifests.values import MI, amount_of, mapping
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import Path
 
 _SHM = "/dev/shm"
 
-# What NCCL takes of /dev/shm grows with the GPUs; with two, 64 MiB suffice for what has no data loaders of PyTorch's.
+# The part of /dev/shm that NCCL takes grows with the GPUs; with two, 64 MiB suffice without data loaders of PyTorch's.
 _SEVERAL_GPUS = 4
 _WITH_DATA_LOADERS = 2
 
@@ -99,7 +99,7 @@ def shared_memory_size(workload: WorkloadView) -> Iterator[Found]:
 def shared_memory_read_only(workload: WorkloadView) -> Iterator[Found]:
     """A mount of /dev/shm that cannot be written."""
     for _, holder in _holders(workload):
-        for number, mount in enumerate(map(mapping, sequence(holder.content.get("volumeMounts")))):
+        for number, mount in enumerate(holder.volume_mounts):
             if str(mount.get("mountPath")).rstrip("/") == _SHM and mount.get("readOnly") is True:
                 path = (*holder.path, "volumeMounts", number, "readOnly")
                 yield Found(path, f"is true, but NCCL and data loaders write to {_SHM}", "remove it")

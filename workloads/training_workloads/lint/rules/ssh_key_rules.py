@@ -92,17 +92,15 @@ def mount_over_keys(job: MpiJobView) -> Iterator[Found]:
         taken = {"ssh keys": keys} if keys else {}
         if replica.role == "Launcher":
             taken["hostfile"] = str(PurePosixPath(HOSTFILE).parent)
-        for number, mount in enumerate(sequence(replica.first.content.get("volumeMounts"))):
-            given = mapping(mount).get("mountPath")
+        for number, mount in enumerate(replica.first.volume_mounts):
+            given = mount.get("mountPath")
             if not isinstance(given, str) or not given.startswith("/"):
                 continue
             path = (*replica.first.path, "volumeMounts", number, "mountPath")
             for what, place in taken.items():
                 fix = "remove the mount and its volume: the operator makes the keys" if place == keys else _ELSEWHERE
                 inside = PurePosixPath(given).is_relative_to(place)
-                around = PurePosixPath(place).is_relative_to(given) and _is_read_only(
-                    replica, mapping(mount).get("name")
-                )
+                around = PurePosixPath(place).is_relative_to(given) and _is_read_only(replica, mount.get("name"))
                 if inside or around:
                     problem = f"is {given}, but the operator mounts the {what} at {place}"
                     yield Found(path, problem, fix)
@@ -126,13 +124,15 @@ _OF_SSHD = ("SETUID", "SETGID", "SYS_CHROOT")
 def capabilities_of_sshd(job: MpiJobView) -> Iterator[Found]:
     """A worker whose sshd runs as root without the capabilities that it needs for each connection."""
     first = job.worker.first
-    capabilities = mapping(mapping(first.content.get("securityContext")).get("capabilities"))
-    added, dropped = (
-        {str(one).upper().removeprefix("CAP_") for one in sequence(capabilities.get(name))} for name in ("add", "drop")
-    )
+    capabilities = mapping(first.security_context.get("capabilities"))
+    added, dropped = _capabilities(capabilities.get("add")), _capabilities(capabilities.get("drop"))
     lost = [name for name in _OF_SSHD if {name, "ALL"} & dropped and not {name, "ALL"} & added]
     is_root = (_keys_path(job) or "").rstrip("/") == _ROOTS_KEYS and _not_root(job.worker) is None
     if lost and is_root and job.launches and (not first.argv or any("sshd" in word for word in first.argv)):
         path = (*first.path, "securityContext", "capabilities", "drop")
         problem = f"takes {', '.join(lost)} from sshd, which closes every connection without them"
         yield Found(path, problem, f"add: [{', '.join(lost)}], or run sshd as another user")
+
+
+def _capabilities(names: Any) -> set[str]:
+    return {str(name).upper().removeprefix("CAP_") for name in sequence(names)}

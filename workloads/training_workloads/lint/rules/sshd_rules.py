@@ -1,32 +1,18 @@
 """Rules on the workers' sshd: that it runs, stays, and listens where the launcher and the probes look for it."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR
-from training_workloads.manifests.values import mapping, sequence, whole
+from training_workloads.manifests.values import mapping, whole
 from training_workloads.mpijob.launch_command import commands, launches, program_of, script_of, shell_words
 from training_workloads.mpijob.sshd_command import SSHD, Sshd, sshd_of, worker_commands
 from training_workloads.mpijob.view import MpiJobView
 
 # Programs that never start an sshd.
-_NOT_SSHD = {
-    "sleep",
-    "tail",
-    "cat",
-    "true",
-    ":",
-    "echo",
-    "python",
-    "python3",
-    "torchrun",
-    "mpirun",
-    "mpiexec",
-    "horovodrun",
-}
+_NOT_SSHD = set("sleep tail cat true : echo python python3 torchrun mpirun mpiexec horovodrun".split())
 
 
 @error(f"Version 2 of the operator reaches workers through sshd, no longer through kubectl exec {OPERATOR}")
@@ -104,15 +90,11 @@ def sshd_without_path(job: MpiJobView) -> Iterator[Found]:
         yield Found(job.worker.first.argv_path("ssh"), problem, "write /usr/sbin/sshd")
 
 
-def _listed_ports(job: MpiJobView) -> list[Mapping[Any, Any]]:
-    return [mapping(port) for port in sequence(job.worker.first.content.get("ports"))]
-
-
 def _ports(job: MpiJobView) -> set[int]:
     """Return the ports on which the worker's only server may listen; empty where that is not known."""
     if (sshd := _sshd(job)) is None:
         return set()
-    listed = (whole(one.get("containerPort")) for one in _listed_ports(job))
+    listed = (whole(one.get("containerPort")) for one in job.worker.first.ports)
     # A port out of range is the mistake of another rule.
     return {sshd.port} if sshd.port else {port for port in listed if port and port <= _LAST_PORT}
 
@@ -126,7 +108,7 @@ _LAST_PORT = 65535
 )
 def probe_not_at_sshd(job: MpiJobView) -> Iterator[Found]:
     """A probe of the worker at another port than sshd's, or one by HTTP, which sshd does not speak."""
-    ports, names = _ports(job), {one.get("name"): one.get("containerPort") for one in _listed_ports(job)}
+    ports, names = _ports(job), {one.get("name"): one.get("containerPort") for one in job.worker.first.ports}
     for name in ("startupProbe", "readinessProbe", "livenessProbe"):
         probe = mapping(job.worker.first.content.get(name))
         for handler in ("tcpSocket", "httpGet"):
@@ -189,7 +171,7 @@ def _names_port(job: MpiJobView, port: int) -> bool:
     """Return whether something in the launcher may give ssh the port: a text with it, or a mounted file."""
     first = job.launcher.first
     texts = [*first.argv, *(str(value) for value, _ in first.environment.values())]
-    mounts = [str(mapping(mount).get("mountPath")) for mount in sequence(first.content.get("volumeMounts"))]
+    mounts = [str(mount.get("mountPath")) for mount in first.volume_mounts]
     return any(str(port) in text for text in texts) or any("ssh" in mount for mount in mounts)
 
 

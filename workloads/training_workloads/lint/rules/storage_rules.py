@@ -10,10 +10,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from training_workloads.catalog.versions import DEFAULT_LUSTRE_VERSION, LUSTRE_VERSION
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.misplaced import unknown_fields
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.rules.schema_rules import fix_of, problems_of
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.values import is_placeholder, mapping
 
 __all__ = ["Storage", "lustre_parameters"]
@@ -63,7 +63,7 @@ def storage_fields(storage: Storage) -> Iterator[Found]:
         yield Found(field.path, "is not a field here, and is rejected or dropped without a warning", fix_of(field))
 
 
-# What ValidatePersistentVolume and ValidatePersistentVolumeClaimSpec need
+# Fields that ValidatePersistentVolume and ValidatePersistentVolumeClaimSpec need
 # (https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/core/validation/validation.go).
 _NEEDED = {
     "PersistentVolume": (("capacity", "storage"), ("accessModes",)),

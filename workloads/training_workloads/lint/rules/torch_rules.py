@@ -5,6 +5,7 @@ https://docs.pytorch.org/docs/stable/elastic/run.html
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from difflib import get_close_matches
 
 from training_workloads.catalog.nodes import GPU_RESOURCE
@@ -53,17 +54,23 @@ def nodes_differ_from_pods(workload: WorkloadView) -> Iterator[Found]:
     """Another number of nodes for torchrun than the job has pods at once."""
     pods = _pods_together(workload)
     for container, run in _runs(workload):
-        # The operators of the other kinds give the number by PET_NNODES.
-        counts_itself = isinstance(workload, JobView) and "PET_NNODES" not in container.environment
-        together = (run.nodes or 0) > 1 or (counts_itself and bool(_MEETS & set(run.options)))
+        if not pods or not run.nodes or run.nodes == pods or not _is_one_group(workload, container, run):
+            continue
         # One Job for each node: the others have the other numbers.
-        is_one_of_several = workload.kind == "Job" and pods == 1 and run.options.get("node-rank", "").isdecimal()
-        if pods and run.nodes and together and run.nodes != pods and not is_one_of_several:
-            given = f"is for {run.nodes} nodes" if "nnodes" in run.options else "has no --nnodes, whose default is 1"
-            problem = f"{given}, but the job has {pods} pods"
-            fix = f"write --nnodes={pods}" + (f", or run {run.nodes} pods" if run.nodes > 1 else "")
-            yield Found(container.argv_path("nnodes" if "nnodes" in run.options else "torch"), problem, fix)
-            return
+        if workload.kind == "Job" and pods == 1 and run.options.get("node-rank", "").isdecimal():
+            continue
+        given = f"is for {run.nodes} nodes" if "nnodes" in run.options else "has no --nnodes, whose default is 1"
+        problem = f"{given}, but the job has {pods} pods"
+        fix = f"write --nnodes={pods}" + (f", or run {run.nodes} pods" if run.nodes > 1 else "")
+        yield Found(container.argv_path("nnodes" if "nnodes" in run.options else "torch"), problem, fix)
+        return
+
+
+def _is_one_group(workload: WorkloadView, container: Container, run: Torchrun) -> bool:
+    """Return whether pods with a torchrun are nodes of one group of ranks, whose number the command gives."""
+    # The operators of the other kinds give the number by PET_NNODES.
+    counts_itself = isinstance(workload, JobView) and "PET_NNODES" not in container.environment
+    return (run.nodes or 0) > 1 or (counts_itself and bool(_MEETS & set(run.options)))
 
 
 # Options with which pods are nodes of one job.
@@ -124,7 +131,7 @@ _USES_INDEX = re.compile(rf"\$(\(?{_INDEX}\b|\{{{_INDEX}\}})|environ\[.{_INDEX}"
 
 def _names_pod(workload: WorkloadView, job: BatchJob) -> bool:
     """Return whether an address of rank 0 is that of a pod by its index."""
-    name = mapping(workload.document.get("metadata")).get("name")
+    name = workload.metadata.get("name")
     runs = [run for one in job.pods.containers if (run := torchrun(one.argv))]
     return workload.kind == "Job" and any(run.address.startswith(f"{name}-0.") for run in runs)
 
@@ -239,21 +246,27 @@ def reserved_variable(workload: WorkloadView) -> Iterator[Found]:
 @error(f"PyTorch stops: invalid device ordinal ([torchrun]({_TORCHRUN}))")
 def train_job_ranks(workload: WorkloadView) -> Iterator[Found]:
     """More ranks for each node of a TrainJob than the node has GPUs."""
-    if not isinstance(workload, TrainJobView):
-        return
-    ranks = whole(workload.trainer.get("numProcPerNode"))
-    gpus = sum(pods.total(GPU_RESOURCE) for pods in workload.groups)
-    if ranks and gpus and ranks > gpus:
-        problem = f"is {ranks}, but resourcesPerNode has {gpus} GPUs"
-        yield Found(("spec", "trainer", "numProcPerNode"), problem, f"write numProcPerNode: {gpus}")
+    ranks, gpus = _of_a_node(workload)
+    if 0 < gpus < ranks:
+        yield _other_ranks(ranks, gpus)
 
 
 @warning(f"GPUs without a rank do nothing, and are paid for ([torchrun]({_TORCHRUN}))")
 def train_job_idle_gpus(workload: WorkloadView) -> Iterator[Found]:
     """Fewer ranks for each node of a TrainJob than the node has GPUs."""
-    if isinstance(workload, TrainJobView):
-        ranks = whole(workload.trainer.get("numProcPerNode"))
-        gpus = sum(pods.total(GPU_RESOURCE) for pods in workload.groups)
-        if ranks and gpus and ranks < gpus:
-            problem = f"is {ranks}, but resourcesPerNode has {gpus} GPUs"
-            yield Found(("spec", "trainer", "numProcPerNode"), problem, f"write numProcPerNode: {gpus}")
+    ranks, gpus = _of_a_node(workload)
+    if 0 < ranks < gpus:
+        yield _other_ranks(ranks, gpus)
+
+
+def _of_a_node(workload: WorkloadView) -> tuple[int, Decimal]:
+    """Return the ranks and the GPUs of a TrainJob's node; 0 where they are not known."""
+    if not isinstance(workload, TrainJobView):
+        return 0, Decimal(0)
+    gpus = sum((pods.total(GPU_RESOURCE) for pods in workload.groups), Decimal(0))
+    return whole(workload.trainer.get("numProcPerNode")) or 0, gpus
+
+
+def _other_ranks(ranks: int, gpus: Decimal) -> Found:
+    problem = f"is {ranks}, but resourcesPerNode has {gpus} GPUs"
+    return Found(("spec", "trainer", "numProcPerNode"), problem, f"write numProcPerNode: {gpus}")

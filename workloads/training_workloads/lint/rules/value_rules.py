@@ -6,10 +6,10 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/core/validation/v
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.job_schemas import POD_TEMPLATE
 from training_workloads.lint.kind_schemas import fields_of, schema_of
 from training_workloads.lint.rule import Found, error
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder, mapping, whole

@@ -101,19 +101,32 @@ def literal_reference(workload: WorkloadView) -> Iterator[Found]:
             # envsubst replaces it.
             if is_template and _SHELL_REFERENCE.fullmatch(value):
                 continue
-            found = [one or other for one, other in _SHELL_REFERENCE.findall(value)]
-            known = {name, *_OF_THE_IMAGE, *names}
-            # Kubernetes does not calculate, and other names may have values in the ranks only.
-            if "$((" in value or not known.issuperset(found):
-                continue
-            if shell := next(iter(found), None):
-                fix = f"write $({shell})" if shell in names[:number] else _WHOLE_VALUE
-                problem = f"sets {name}={value}, in which no shell replaces ${shell}"
-                yield Found(path, problem, fix)
-            elif late := next((one for one in _REFERENCE.findall(value) if _is_late(one, number, names)), None):
-                fix = f"write {late} before {name}" if late in names[number + 1 :] else _WHOLE_VALUE
-                problem = f"sets {name}={value}, in which $({late}) is not replaced: no entry before it sets {late}"
-                yield Found(path, problem, fix)
+            if found := _unreplaced(name, value, names, number):
+                problem, fix = found
+                yield Found(path, f"sets {name}={value}, in which {problem}", fix)
+
+
+def _unreplaced(name: str, value: str, names: list[str], number: int) -> tuple[str, str] | None:
+    """Return the problem of a value with a reference that nothing replaces, and the fix; None for another value.
+
+    Args:
+        name: The variable.
+        value: Its value.
+        names: The variables of its container, in their order.
+        number: The variable's place among them.
+    """
+    found = [one or other for one, other in _SHELL_REFERENCE.findall(value)]
+    # Kubernetes does not calculate, and other names may have values in the ranks only.
+    if "$((" in value or not {name, *_OF_THE_IMAGE, *names}.issuperset(found):
+        return None
+    if found:
+        fix = f"write $({found[0]})" if found[0] in names[:number] else _WHOLE_VALUE
+        return f"no shell replaces ${found[0]}", fix
+    late = next((one for one in _REFERENCE.findall(value) if _is_late(one, number, names)), None)
+    if late is None:
+        return None
+    fix = f"write {late} before {name}" if late in names[number + 1 :] else _WHOLE_VALUE
+    return f"$({late}) is not replaced: no entry before it sets {late}", fix
 
 
 def _is_read(name: str, container: Container, workload: WorkloadView) -> bool:
@@ -160,11 +173,12 @@ def rendezvous_address(workload: WorkloadView) -> Iterator[Found]:
             yield Found(path, problem, _RANK_0)
     for container in (one for pods in groups for one in pods.containers):
         run = torchrun(container.argv)
-        several = run is not None and run.nodes != 1
-        if run and several and "standalone" in run.options:
+        if run is None or run.nodes == 1:
+            continue
+        if "standalone" in run.options:
             problem = "has --standalone, with which each pod is a job by itself"
             yield Found(container.argv_path("--standalone"), problem, "write --master-addr or --rdzv-endpoint instead")
-        elif run and several and _LOCAL.fullmatch(run.address):
+        elif _LOCAL.fullmatch(run.address):
             problem = f"has {run.address} as the address of rank 0, at which each pod finds only itself"
             yield Found(container.argv_path(run.address), problem, _RANK_0)
 
@@ -172,7 +186,7 @@ def rendezvous_address(workload: WorkloadView) -> Iterator[Found]:
 _RANK_0 = "give the name of the pod with rank 0, or remove it where the operator sets it"
 
 
-# What the launchers give each process.
+# Variables that the launchers give each process.
 _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
 
 

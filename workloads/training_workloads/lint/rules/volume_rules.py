@@ -5,8 +5,8 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#v
 
 from collections.abc import Iterator
 
-from training_workloads.lint.evidence import validated_by
 from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.sources import validated_by
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder, mapping, names_placeholder, sequence
@@ -25,7 +25,7 @@ def unknown_volume(pods: PodGroup) -> Iterator[Found]:
         # Misplaced, which another rule reports.
         if "volumes" in container.content:
             continue
-        for number, mount in enumerate(map(mapping, sequence(container.content.get("volumeMounts")))):
+        for number, mount in enumerate(container.volume_mounts):
             name = mount.get("name")
             if not isinstance(name, str) or name in _OPERATORS_VOLUMES.union(known):
                 continue
@@ -74,7 +74,7 @@ def mount_paths(pods: PodGroup) -> Iterator[Found]:
     """Two mounts of one container at the same path."""
     for container in pods.all_containers:
         seen: set[str] = set()
-        for number, mount in enumerate(map(mapping, sequence(container.content.get("volumeMounts")))):
+        for number, mount in enumerate(container.volume_mounts):
             path = mount.get("mountPath")
             if isinstance(path, str) and path in seen and not is_placeholder(path, capitals=True):
                 problem = f"is {path!r}, as another mount's of this container, and the pod is rejected"
@@ -118,7 +118,7 @@ _NEEDED = (
 
 @error(validated_by("validateVolumeSource"))
 def incomplete_source(pods: PodGroup) -> Iterator[Found]:
-    """A volume's source without the name or path that it needs, or with a path that is none."""
+    """A volume's source without the name or path that it needs, or with an invalid path."""
     for field in _NEEDED:
         source, name = field.split(".")
         for path, value in places(pods.template, f"spec.volumes[].{source}", pods.template_path):
