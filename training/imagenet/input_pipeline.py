@@ -16,6 +16,7 @@ from training.imagenet.find_damaged import find_damaged
 from training.imagenet.gpu_decoding import GpuDecoder
 from training.imagenet.image_work import Batch as Batch
 from training.imagenet.image_work import WindowOf
+from training.imagenet.pipeline_settings import PipelineSettings
 from training.records.epoch_choices import epoch_key, mirrored
 from training.records.epoch_order import Order
 from training.records.kept_memory import keep_freed_memory
@@ -26,25 +27,13 @@ from training.records.undamaged_batches import UndamagedBatches
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
+class Settings(PipelineSettings):
     """The settings that all epochs share."""
 
-    image_size: int
-    """Height and width, pixels."""
-    classes: int
-    """The largest label of a record; the smallest is 1."""
     threads: int
     """Threads that decode."""
-    min_crop_area: float
-    """The smallest crop of a training image, as a part of its area."""
-    seed: int = 0
-    """Seed of crops and flips."""
-    mirror: bool = True
-    """Whether half of the training images are mirrored."""
     device: str | None = None
     """Device of the batches, such as "/GPU:0". Default: the machine's memory."""
-    skip_damaged: bool = False
-    """Whether another record replaces a damaged one. Default: a damaged record ends the run."""
     dali: bool = False
     """Whether DALI decodes, on the device. Default: TensorFlow decodes on the CPU."""
 

@@ -4,7 +4,7 @@ https://arxiv.org/abs/1703.06870 and https://arxiv.org/abs/1612.03144; the numbe
 `mask_rcnn_R_50_FPN`: https://github.com/facebookresearch/detectron2/tree/main/configs
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,3 +99,18 @@ SMALL = Architecture(
     frozen_stages=0,
     frozen_normalization=False,
 )
+
+#: By the values of '--architecture'.
+ARCHITECTURES = {"resnet50-fpn": RESNET50_FPN, "small": SMALL}
+
+
+def architecture(name: str, classes: int, *, backbone: bool) -> Architecture:
+    """Return an architecture for a number of categories; without a trained backbone nothing of it is frozen.
+
+    Args:
+        name: Given as '--architecture'.
+        classes: Categories of the dataset.
+        backbone: Whether its weights are given.
+    """
+    chosen = replace(ARCHITECTURES[name], classes=classes)
+    return chosen if backbone else replace(chosen, frozen_stages=0, frozen_normalization=False)

@@ -10,6 +10,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.coco.batches import Batch
+from training.coco.categories import Category
+from training.coco.convert import validation_truth
 from training.mask_rcnn import coco_metrics, pasted_masks
 from training.mask_rcnn.architecture import Architecture
 from training.mask_rcnn.coco_metrics import ImageDetections
@@ -34,6 +36,16 @@ class Truth:
     """Images, categories and objects of the validation set, as in COCO's JSON; rank zero alone reads it."""
     coco_ids: Sequence[int]
     """COCO's category ids by label, from label 1."""
+
+    @classmethod
+    def of_dataset(cls, folder: Path, categories: Sequence[Category]) -> "Truth":
+        """Return the truth of a dataset's validation images.
+
+        Args:
+            folder: Given as '--data-dir'.
+            categories: Categories of the dataset.
+        """
+        return cls(annotations=folder / validation_truth.NAME, coco_ids=[each.coco_id for each in categories])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

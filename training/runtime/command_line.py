@@ -11,11 +11,6 @@ from typing import Any, NoReturn
 
 from training.runtime.errors import USER_ERROR, UserError
 
-# Options that no program has any more, with what replaces them; {} is the value.
-_REPLACED = {"--checkpoint-steps": "--checkpoint-every {}steps"}
-# Options that were flags, with what they meant.
-_WERE_FLAGS = {"--cache": "--cache records"}
-
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -35,21 +30,14 @@ class Parser(argparse.ArgumentParser):
             choices = [choice.strip("'") for choice in found[3].split(", ")]
             raise UserError(f"'{found[1]}' is {found[2]}; give {_or(choices)}")
         if found := re.fullmatch(r"argument (\S+): expected one argument", message):
-            raise UserError(self._without_value(found[1]))
+            raise UserError(f"'{found[1]}' has no value; give '{found[1]} <value>'")
         if found := re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL):
-            raise UserError(self._unknown(*found[1].split(" ")[:2]))
+            raise UserError(self._unknown(found[1].split(" ")[0]))
         raise UserError(re.sub(r"^argument (\S+): ", r"'\1' ", message))
 
-    def _without_value(self, option: str) -> str:
-        if option in _WERE_FLAGS:
-            return f"'{option}' is now '{_WERE_FLAGS[option]}'"
-        return f"'{option}' has no value; give '{option} <value>'"
-
-    def _unknown(self, given: str, value: str = "N") -> str:
-        name, _, joined = given.partition("=")
+    def _unknown(self, given: str) -> str:
+        name = given.partition("=")[0]
         options = [option for option in self._option_string_actions if option.startswith("--")]
-        if name in _REPLACED and _REPLACED[name].split()[0] in options:
-            return f"'{name}' is now '{_REPLACED[name].format(joined or value)}'"
         if not name.startswith("-"):
             return f"'{given}' belongs to no option; '--help' lists them"
         close = [option for option in options if name in (option[: len(name)], _initials(option))]

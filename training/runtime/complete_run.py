@@ -36,8 +36,8 @@ def complete(task: Task, stop: StopRequest, check_hosts: elastic.CheckHosts, beg
             task.variables,
             task.settings,
             per_rank=task.statistics,
-            defaults=task.settings_before,
-            names=task.names,
+            # What each program writes, and reads again.
+            names=("position", "results", "epoch_losses", *task.names),
         )
         if written:
             task.resume(written)

@@ -1,7 +1,7 @@
 """What a program gives the loop."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -116,8 +116,7 @@ class Task:
         loss_curves: The names of the losses' curves.
         check_first_losses: Gets the mean losses of the first step, and raises UserError where they cannot be right.
         resume: Gets the metadata of the checkpoint from which the run resumes.
-        settings_before: What runs did before a setting existed, by its name.
-        names: Of what `resume` and the loop read from the metadata: the checkpoints of another program have others.
+        names: Names of the metadata that `resume` reads: the checkpoints of another program have others.
         metadata: Returns what else a checkpoint keeps.
         figures: Returns what else results.json has.
         export: Writes other files than results.json at the end; on rank zero alone.
@@ -140,7 +139,6 @@ class Task:
     loss_curves: LossCurves = _LOSS_CURVES
     check_first_losses: Callable[[Mapping[str, float]], object] = _nothing
     resume: Callable[[Mapping[str, Any]], object] = _nothing
-    settings_before: Mapping[str, Any] = field(default_factory=dict)
     names: Sequence[str] = ()
     metadata: Callable[[], Mapping[str, Any]] = _nothing
     figures: Callable[[], Mapping[str, Any]] = _nothing

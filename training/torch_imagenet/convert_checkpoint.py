@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from training.resnet50.recipe import sgd
+from training.imagenet.recipe import sgd
 from training.runtime import checkpoint, command_line, files, metadata, rank_checkpoint
 from training.runtime.checkpoint import Checkpoint
 from training.runtime.errors import UserError
@@ -28,7 +28,7 @@ _SETTINGS = (
     "--label-smoothing --min-crop-area --mirror --seed".split()
 )
 # What each checkpoint of training.resnet50 names besides.
-_NAMES = ("position", "skipped", "training_images", "results")
+_NAMES = ("position", "results", "epoch_losses", "skipped", "training_images", "dataset")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

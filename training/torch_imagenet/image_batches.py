@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from training.imagenet import record_checks
+from training.imagenet.pipeline_settings import PipelineSettings
 from training.records.epoch_choices import epoch_key, mirrored
 from training.records.epoch_order import Order
 from training.records.numbered_records import Records
@@ -30,7 +31,7 @@ class Batch(NamedTuple):
     """A step's images."""
 
     images: torch.Tensor
-    """uint8 (batch x 3 x size x size), for `torch_step.to_float`."""
+    """uint8 (batch x 3 x size x size), for `to_float` of the program."""
     labels: torch.Tensor
     """int64 (batch), from 0."""
     flips: torch.Tensor
@@ -51,25 +52,13 @@ class Made(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
+class Settings(PipelineSettings):
     """The settings that all epochs share."""
 
-    image_size: int
-    """Height and width, pixels."""
-    classes: int
-    """The largest label of a record; the smallest is 1."""
     workers: int
     """Processes that read and decode; 0 for none beside this one."""
-    min_crop_area: float
-    """The smallest crop of a training image, as a part of its area."""
-    seed: int
-    """Seed of crops and flips."""
-    mirror: bool
-    """Whether half of the training images are mirrored."""
     device: torch.device
-    """Of the batches."""
-    skip_damaged: bool
-    """Whether another record replaces a damaged one. Otherwise a damaged record ends the run."""
+    """Device of the batches."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -48,7 +48,7 @@ class _Program:
 #: Of every program: without XLA, or with the same bits every time, a GPU is slower by what is not known.
 _FIXED: Final[dict[str, str | None]] = {"--xla": "on", "--deterministic": None}
 
-#: The defaults are those of `training/resnet50/settings.py` and `training/mask_rcnn/settings.py`.
+#: The defaults are those of the `Settings` of training/resnet50 and training/mask_rcnn.
 _PROGRAMS: Final = (
     _Program(
         model=RESNET50,
