@@ -35,8 +35,8 @@ _PLUGINS = ("libnccl-net.so", "libnccl-net-ofi.so", "libnccl-net-aws-ofi.so")
 _AMAZON = "0x1d0f"
 
 # Counts that the driver keeps of errors that it reported as Xid 48, 63, 64, 94 or 95, until the GPU is reset or
-# replaced (https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/user-visible-statistics.html). The kernel's log, which
-# has every Xid, cannot be read in a container.
+# replaced (https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/user-visible-statistics.html). The kernel's log, with
+# every Xid, cannot be read in a container.
 _HEALTH = {
     "ecc.errors.uncorrected.volatile.total": "uncorrectable memory errors since its last reset",
     "remapped_rows.pending": "a row of its memory to be remapped by a reset",

@@ -60,13 +60,22 @@ def _field(stated: Option) -> Any:
     return dataclasses.field(default=default, metadata={_KEY: stated})
 
 
-def parse(settings: type[Settings], prog: str, description: str, arguments: Sequence[str] | None = None) -> Settings:
+def parse(
+    settings: type[Settings], prog: str, description: str, arguments: Sequence[str] | None = None, **others: Any
+) -> Settings:
     """Return the settings of a command line.
+
+    Args:
+        settings: Their class.
+        prog: The program, as a user starts it.
+        description: Its description.
+        arguments: The command line. Default: that of the process.
+        others: Other options of `argparse.ArgumentParser`.
 
     Raises:
         UserError: A value is not allowed, or two values exclude each other.
     """
-    parser = RankParser(prog=prog, description=description)
+    parser = RankParser(prog=prog, description=description, **others)
     stated = stated_options(settings)
     groups = {each.group for each in stated.values()}
     unknown = groups - {"", *_GROUPS}

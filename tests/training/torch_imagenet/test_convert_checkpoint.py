@@ -18,8 +18,7 @@ from training.runtime.errors import UserError
 from training.runtime.position import Position
 from training.torch_imagenet import convert_checkpoint, models
 from training.torch_imagenet.__main__ import forward_of, make_train_step, to_float
-from training.torch_imagenet.models import Model
-from training.torch_imagenet.same_padding import pad_as_tensorflow
+from training.torch_imagenet.models import Model, pad_as_tensorflow
 from training.torch_imagenet.torch_network import Network
 
 SETTINGS: dict[str, Any] = {
