@@ -59,7 +59,7 @@ class Settings:
     threads: int
     """Threads that decode."""
     seed: int = 0
-    """Of the mirrored images, and of the keys."""
+    """Seed of the mirrored images, and of the keys."""
     mirror: bool = True
     """Whether half of the training images are mirrored."""
     device: str | None = None
@@ -174,7 +174,7 @@ def _damage(records: CocoRecords, number: int, classes: int) -> str | None:
 
 
 class Element(NamedTuple):
-    """What an element of a batch is made of: the values of `CocoRecords.parse`, and what is known without it."""
+    """The parts of an element of a batch: the values of `CocoRecords.parse`, and those that are known without it."""
 
     jpeg: tf.Tensor
     image_id: tf.Tensor

@@ -96,7 +96,7 @@ def epoch_order(images: int, seed: int, epoch: int) -> NDArray[np.int64]:
 def shard(order: NDArray[np.int64], rank: int, size: int) -> NDArray[np.int64]:
     """Return a rank's part: the parts are disjoint, cover everything, and differ by one image at most.
 
-    Every `size`-th image and no block, so that the ranks together see in each step what one rank would see with a
+    Every `size`-th image and no block, so that the ranks together see in each step the images of one rank with a
     batch `size` times as large.
     """
     return order[rank::size]
@@ -120,7 +120,7 @@ def batches(order: NDArray[np.int64], batch_size: int, rank: int, size: int) -> 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """What a rank trains, with what, and how."""
+    """The parts of a training: settings, data, model and optimizer."""
 
     settings: Settings
     device: str
@@ -222,7 +222,7 @@ def prepare(settings: Settings, device: str) -> Job:
 
 
 def make_task(job: Job) -> Task:
-    """Return what the loop needs, for the current ranks."""
+    """Return the task of the loop, for the current ranks."""
     settings, images = job.settings, len(job.data.train_images)
     check_batch_size(settings.batch_size, images=images, ranks=hvd.size())
 

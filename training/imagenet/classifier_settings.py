@@ -11,7 +11,7 @@ from training.runtime.errors import UserError
 from training.runtime.options import changed, option, printed
 from training.runtime.run_settings import RunSettings
 
-#: What '--data-dir' may be, in the words of a description or an error.
+#: The layouts of '--data-dir', in the words of a description or an error.
 LAYOUTS = "shards (train-00000-of-01024 …), or of folders train/<class> and val/<class>"
 
 

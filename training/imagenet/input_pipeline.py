@@ -42,11 +42,11 @@ class InputPipeline:
     """Reads and decodes the batches of a split, and copies them to the device."""
 
     def __init__(self, records: Records, settings: Settings, kept: range | None = None) -> None:
-        """Set what all epochs share.
+        """Set the values that all epochs share.
 
         Args:
-            records: Of the split.
-            settings: Of all epochs.
+            records: Records of the split.
+            settings: Settings of all epochs.
             kept: Records whose decoded images stay in memory; not with DALI. Default: every epoch decodes the JPEGs.
 
         Raises:

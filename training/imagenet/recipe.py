@@ -76,7 +76,7 @@ class Recipe:
         )
 
     def warnings(self, global_batch: int, ranks: int) -> list[str]:
-        """Return a sentence for each property of the batch that costs accuracy or time, with what to give instead.
+        """Return a sentence for each property of the batch that costs accuracy or time, with a better value.
 
         Args:
             global_batch: Images per step over all ranks.

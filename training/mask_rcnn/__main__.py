@@ -188,11 +188,11 @@ GRADIENTS = 42 + 2 * (8 + 3 + 4 + 6)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prepared:
-    """What the restarts of an elastic run share.
+    """The parts that the restarts of an elastic run share.
 
     Attributes:
         settings: The command line, with the values of the device.
-        device: What the rank computes on, such as `cpu` or the GPU's name.
+        device: Name of the device, such as `cpu` or the GPU's name.
         architecture: Architecture of the network.
         network: Model and optimizer.
         names: Names of the labels, from label 1.
@@ -243,7 +243,7 @@ def load_images(settings: Settings, prepared: Prepared) -> Data:
 
 
 def make_task(prepared: Prepared) -> Task:
-    """Return what the current ranks train.
+    """Return the task of the current ranks.
 
     Raises:
         UserError: The images are damaged, or an option does not fit them or the number of ranks.

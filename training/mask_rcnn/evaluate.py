@@ -72,7 +72,7 @@ class Evaluator:
         Args:
             given: The command line.
             written: The settings in the metadata of a checkpoint.
-            device: What the rank computes on, such as `cpu`.
+            device: Name of the device, such as `cpu`.
         """
         # Horovod: one read for all; every rank stops where the file is missing.
         known = on_rank_zero(lambda: categories.read(given.data_dir))
@@ -131,7 +131,7 @@ def main() -> None:
     written = _first(given, stop)
     evaluator = Evaluator(given, written["settings"], device)
     while True:
-        # Before it reads one: what appears meanwhile is new.
+        # Before it reads one: a checkpoint that appears meanwhile is new.
         present = on_rank_zero(lambda: newest_step(given.output_dir))
         written = evaluator.test_newest()
         if not given.watch or _is_last(written):
@@ -184,7 +184,7 @@ def _wait(stop: StopRequest) -> None:
 
 
 def _points(output: Path) -> list[dict[str, Any]]:
-    """Return what earlier starts have found."""
+    """Return the evaluations of earlier starts."""
     try:
         points: list[dict[str, Any]] = json.loads((output / NAME).read_bytes())["evaluations"]
     except FileNotFoundError:

@@ -30,7 +30,7 @@ DetectionStep = Callable[[tf.Tensor, tf.Tensor], Detections]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Truth:
-    """What the detections are compared with."""
+    """The annotations with which the detections are compared."""
 
     annotations: Path
     """Images, categories and objects of the validation set, as in COCO's JSON; rank zero alone reads it."""
@@ -50,12 +50,12 @@ class Truth:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Seen:
-    """An image of a batch, and what was found in it."""
+    """An image of a batch, and its detections."""
 
     image: NDArray[np.uint8]
     """Resized, without padding."""
     boxes: NDArray[np.float32]
-    """Of the objects: y1, x1, y2, x2 in pixels of this image."""
+    """Boxes of the objects: y1, x1, y2, x2 in pixels of this image."""
     labels: NDArray[np.int32]
     masks: NDArray[np.uint8]
     """On the cells of the boxes."""
@@ -80,9 +80,9 @@ def evaluate(
     """Return the metrics on every rank; every rank must call it.
 
     Args:
-        step: Of `make_detection_step`.
+        step: From `make_detection_step`.
         batches: This rank's part of the validation images.
-        truth: Of all validation images.
+        truth: Truth of all validation images.
         seen: Gets the first images of this rank with their detections. Default: none.
         keep: How many it gets.
     """

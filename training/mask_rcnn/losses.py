@@ -1,7 +1,7 @@
 """The five losses of Mask R-CNN: https://arxiv.org/abs/1703.06870.
 
 Each is defined for an image, and the batch's is the mean of its images', so that the mean over ranks does not depend on
-which rank has which image. An image without what a loss is about adds 0 to it.
+which rank has which image. An image without an object of a loss adds 0 to it.
 """
 
 import math
@@ -48,11 +48,11 @@ class TrainingImages(Protocol):
 
     @property
     def masks(self) -> tf.Tensor:
-        """Of each object on the cells of its box, uint8 [B, N, M, M]."""
+        """Mask of each object on the cells of its box, uint8 [B, N, M, M]."""
 
     @property
     def keys(self) -> tf.Tensor:
-        """Of the random choices, int32 [B, 2]."""
+        """Keys of the random choices, int32 [B, 2]."""
 
 
 def losses(model: tf.keras.Model, batch: TrainingImages, architecture: Architecture) -> dict[str, tf.Tensor]:
@@ -168,8 +168,8 @@ def _smooth(difference: tf.Tensor, beta: float) -> tf.Tensor:
 
 
 def _mean(values: tf.Tensor, counted: tf.Tensor, of: tf.Tensor) -> tf.Tensor:
-    """Return the mean over images of the sum of what is counted, divided by the number of `of`; all [B, S]."""
-    # Not a product with 0: what is not counted may be infinite.
+    """Return the mean over images of the sum of the counted values, divided by the number of `of`; all [B, S]."""
+    # Not a product with 0: other values may be infinite.
     sums = tf.reduce_sum(tf.where(counted, values, 0.0), 1)
     return tf.reduce_mean(sums / tf.maximum(tf.reduce_sum(tf.cast(of, tf.float32), 1), 1.0))
 
@@ -181,7 +181,7 @@ def check_first_losses(found: Mapping[str, float], classes: int) -> None:
     in the first images, the loss of masks is 0.
 
     Raises:
-        UserError: Images or annotations are not what the run takes them for.
+        UserError: Images or annotations are not those of the network.
     """
     expected = {"rpn_cls": math.log(2), "cls": math.log(1 + classes), "mask": math.log(2)}
     for name, distance in _FIRST_LOSS_DISTANCE.items():

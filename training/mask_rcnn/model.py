@@ -1,6 +1,6 @@
 """Mask R-CNN as one Keras model, which trains, is saved and is loaded like any other: https://arxiv.org/abs/1703.06870.
 
-Its parts are models inside it. What is between them (proposals, sampling, ROI align) has no weights and stands in
+Its parts are models inside it. The steps between them (proposals, sampling, ROI align) have no weights and stand in
 functions, in `losses` and `detection`.
 """
 
@@ -19,11 +19,11 @@ from training.runtime.network import Network, make_network
 
 
 class Outputs(NamedTuple):
-    """What the network says of whole images.
+    """The outputs of the network for whole images.
 
     Attributes:
         pyramid: P2 to P5.
-        logits: Whether an anchor is an object, of P2 to P6, float32 [B, A].
+        logits: Logits of whether an anchor is an object, of P2 to P6, float32 [B, A].
         deltas: From the anchors to the objects, of P2 to P6, float32 [B, A, 4].
     """
 

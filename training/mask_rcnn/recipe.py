@@ -20,7 +20,7 @@ MOMENTUM = 0.9
 # Detectron2's factor before the first step.
 _START = 0.001
 
-# Of https://github.com/aws-samples/mask-rcnn-tensorflow for 24 epochs; otherwise Detectron's 2/3 and 8/9 of the run.
+# Those of https://github.com/aws-samples/mask-rcnn-tensorflow for 24 epochs; otherwise Detectron's 2/3 and 8/9 of the run.
 _DROPS = {24: (16.0, 20.0)}
 _DROP = 0.1
 
@@ -54,7 +54,7 @@ class Recipe:
 
     @property
     def drops(self) -> tuple[float, float]:
-        """The epochs after which the rate is a tenth of what it was."""
+        """The epochs after which the rate is a tenth of that before."""
         return _DROPS.get(self.epochs, (self.epochs * 2 / 3, self.epochs * 8 / 9))
 
     def rate(self, training_images: int, epoch: float, global_batch: int) -> float:

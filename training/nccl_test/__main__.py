@@ -30,7 +30,7 @@ class Settings:
 
     collective: str
     efa_interfaces: int
-    """Of a node; 0 if the network must not be EFA."""
+    """EFA devices of a node; 0 if the network must not be EFA."""
     nodes: int | None
     """Nodes that must take part; None for any number."""
     minimum_bus_bandwidth: float | None
@@ -201,7 +201,7 @@ def results(settings: Settings, log: Log, reasons: Sequence[str]) -> dict[str, A
 
 
 def brief(content: dict[str, Any]) -> dict[str, Any]:
-    """Return what the report of `trainctl bench` shows of results: the verdict, and GB/s by the bytes of a message."""
+    """Return the results that the report of `trainctl bench` shows: the verdict, and GB/s by the bytes of a message."""
     names = ("passed", "bus_bandwidth")
     return {name: content[name] for name in names} | {
         "bandwidths": {each["bytes"]: each["out_of_place"] for each in content["sizes"]}

@@ -34,7 +34,7 @@ def is_of_others(reason: str) -> bool:
 
 
 def message(text: str) -> str:
-    """Return the last error that a rank printed, rather than what others print because of it; empty if none did."""
+    """Return the last error that a rank printed, rather than those of others because of it; empty without one."""
     messages, exceptions = _errors(text)
     # Lines without a tag are those of the launch command, where the ranks' have one.
     ranks = [words for tag, words in exceptions if tag] or [words for _, words in exceptions]

@@ -28,7 +28,7 @@ from training.runtime.errors import USER_ERROR, UserError
 _PART = 65536
 _PAUSE_SECONDS = 0.2
 
-# What ranks get to end after SIGTERM, before they are killed. It is less than what this program itself gets.
+# The time of the ranks to end after SIGTERM, before they are killed. This program itself gets more.
 _KILL_SECONDS = 10.0
 
 # Processes that a rank started may keep its pipe open after its end.
@@ -98,7 +98,7 @@ class _Stream:
     """A line whose end has not come yet."""
 
     def write(self, part: bytes) -> None:
-        """Write the lines that a part completes, or what is left if there is no more."""
+        """Write the lines that a part completes, or the rest if there is no more."""
         whole, end, self.rest = (self.rest + part).rpartition(b"\n") if part else (self.rest, b"\n", b"")
         if len(self.rest) > _PART:
             whole, end, self.rest = whole + end + self.rest, b"\n", b""

@@ -1,4 +1,4 @@
-"""What the check of each image looks at, whatever its framework is: Python, and NCCL."""
+"""The parts that the check of each image looks at, whatever its framework is: Python, and NCCL."""
 
 import re
 import sys

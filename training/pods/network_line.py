@@ -1,4 +1,4 @@
-"""The line that says what carries the gradients between the nodes, from the first lines of the ranks."""
+"""The line that names the network of the gradients between the nodes, from the first lines of the ranks."""
 
 import time
 from collections.abc import Callable, Iterator

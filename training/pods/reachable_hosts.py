@@ -32,7 +32,7 @@ class Settings:
 
     script: Path
     port: int
-    """Of the workers' sshd."""
+    """Port of the workers' sshd."""
     answered: Path
     """The file with the workers that have answered."""
 

@@ -182,7 +182,7 @@ def run_job(settings: Settings, folders: Folders) -> Decision:
 
 
 def end_processes() -> None:
-    """End what the ranks have left running."""
+    """End the processes that the ranks have left."""
     left = psutil.Process().children(recursive=True)
     for process in left:
         with suppress(psutil.Error):

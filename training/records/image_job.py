@@ -31,12 +31,12 @@ def _step_inputs(_: Position, batches: Iterator[Any]) -> Iterator[StepInput]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageJob:
-    """What a rank trains, with what, and how.
+    """The training of a rank.
 
     Attributes:
         settings: The command line, with the values of device and recipe.
-        device: What the rank computes on, such as `cpu` or the GPU's name.
-        framework: What computes.
+        device: Name of the device, such as `cpu` or the GPU's name.
+        framework: TensorFlow or PyTorch.
         data: Training images and validation images.
         network: Model and optimizer.
         optimizer: Its `learning_rate` is set before each step.

@@ -27,7 +27,7 @@ class UndamagedBatches:
     def __init__(
         self, *, threads: int, device: str | None = None, skip_damaged: bool = False, finish: Finish = iter
     ) -> None:
-        """Set what all passes share.
+        """Set the values that all passes share.
 
         Args:
             threads: Threads that make elements.
@@ -63,7 +63,7 @@ class UndamagedBatches:
             UserError: A record is damaged and must not be skipped, or a file cannot be read. On this rank only.
         """
         todo, step = replace(todo, numbers=todo.numbers.copy(), weights=todo.weights.copy()), start_step
-        # Of this pass only: whether a damaged image decodes may depend on the crop. Thus an epoch's batches do not
+        # Only for this pass: whether a damaged image decodes may depend on the crop. Thus an epoch's batches do not
         # depend on earlier epochs, which a resumed run has not read.
         damaged: set[int] = set()
         retried = -1

@@ -36,7 +36,7 @@ from training.runtime.train_step import Losses, StepOptions, make_train_step
 
 # -------------------------------------------------------------------------------------------------------- settings
 
-#: What may connect the ranks; the first is the default.
+#: The software that may connect the ranks; the first is the default.
 STRATEGIES = ("horovod", "multiworker")
 
 
@@ -219,7 +219,7 @@ def prepare(given: Settings) -> tuple[Settings, str, Network]:
 
 
 def make_job(given: Settings, device: str, network: Network) -> ImageJob:
-    """Return what the current ranks train.
+    """Return the job of the current ranks.
 
     Raises:
         UserError: The images are damaged, or an option does not fit them or the number of ranks.

@@ -63,7 +63,7 @@ def _from_files(folder: Path, settings: ClassifierSettings, decoding: input_pipe
 
 
 def _memory(splits: Sequence[Records], kind: str) -> list[str]:
-    """Describe what '--cache' keeps in memory.
+    """Describe the memory that '--cache' takes.
 
     Raises:
         UserError: It does not fit into a rank's part of the free memory of a machine; on every rank.

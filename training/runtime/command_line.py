@@ -18,10 +18,10 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that raises a `UserError` where argparse would print its usage and exit."""
 
     def __init__(self, **options: Any) -> None:
-        """Take what argparse takes."""
+        """Take the options of argparse's parser."""
         # An abbreviation that is unique today would be ambiguous with the next option.
         super().__init__(allow_abbrev=False, **options)
-        # No option begins with a digit: so -5min is a value, whose own error names what is allowed.
+        # No option begins with a digit: so -5min is a value, whose own error names the allowed values.
         self._negative_number_matcher = re.compile(r"-[0-9.]")
 
     def error(self, message: str) -> NoReturn:

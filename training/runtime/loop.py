@@ -1,4 +1,4 @@
-"""Epochs and steps: what happens between two starts of a run."""
+"""Epochs and steps between two starts of a run."""
 
 import time
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ class Loop:
         """Train nothing yet.
 
         Args:
-            task: What is trained.
+            task: Task of the current ranks.
             stop: The stop request of this rank.
-            writer: Of the checkpoints.
+            writer: Writer of the checkpoints.
             written: The metadata of the checkpoint that the run resumes from; empty without one.
             began: When this start began, on `time.monotonic`.
         """
@@ -64,7 +64,7 @@ class Loop:
         return self.outcome
 
     def _warn(self) -> None:
-        """Warn of what the run is too short for."""
+        """Warn of checkpoints and evaluations for which the run is too short."""
         plan = self._plan
         steps = plan.epochs * max(1, plan.training_images // (plan.batch_size * ranks.size()))
         for option, each, loss in (

@@ -38,7 +38,7 @@ def resume(
     """
     # Rank zero alone reads, so that no rank resumes from an older file or stops alone at a damaged one.
     written, rows = on_rank_zero(lambda: _read(output, variables, per_rank, settings, names))
-    # What rank zero has read, or drawn at random, reaches the others here.
+    # The values that rank zero has read, or drawn at random, reach the others here.
     ranks.current().copy_variables([*variables, *per_rank])
     if rows is not None:
         own = rows[ranks.rank()] if len(rows) == ranks.size() else rows.mean(axis=0, dtype=np.float64)

@@ -159,7 +159,7 @@ def make_train_step(network: Network, forward: Forward, *, precision: str | None
     def step(
         images: torch.Tensor, labels: torch.Tensor, flips: torch.Tensor, seed: int
     ) -> tuple[Mapping[str, torch.Tensor], bool]:
-        # Of the step, so that a resumed run drops the same activations.
+        # The seed of the step, so that a resumed run drops the same activations.
         torch.manual_seed(seed)
         network.model.train()
         before = [each.clone() for each in statistics]
@@ -170,7 +170,7 @@ def make_train_step(network: Network, forward: Forward, *, precision: str | None
         (loss * float(network.loss_scale)).backward()
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         torch._foreach_div_(gradients, float(network.loss_scale))
-        # The mean over the ranks: what is not finite on one is not finite on any, so all skip the step.
+        # The mean over the ranks: a gradient that is not finite on one is not finite on any, so all skip the step.
         finite = bool(torch.isfinite(torch.nn.utils.get_total_norm(gradients)))
         if finite:
             network.sgd.step()
@@ -209,7 +209,7 @@ def evaluate(model: torch.nn.Module, batches: Iterable[Batch], *, precision: str
 
 
 def make_job(given: Settings, device: torch.device) -> ImageJob:
-    """Return what the current ranks train.
+    """Return the job of the current ranks.
 
     Raises:
         UserError: The images are damaged, or an option does not fit them or the number of ranks.
@@ -251,7 +251,7 @@ def make_job(given: Settings, device: torch.device) -> ImageJob:
 
 
 def step_inputs(seed: int, position: Position, batches: Iterator[Batch]) -> Iterator[StepInput]:
-    """Yield the arguments of the train step, with the seed of what a step of this rank drops at random."""
+    """Yield the arguments of the train step, with the seed of its dropout on this rank."""
     for step, (images, labels, flips, _) in enumerate(batches, start=position.step):
         drawn = np.random.SeedSequence([seed, step, ranks.rank()]).generate_state(1, np.uint64)[0]
         yield StepInput((images, labels, flips, int(drawn >> np.uint64(1))))

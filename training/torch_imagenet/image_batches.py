@@ -41,7 +41,7 @@ class Batch(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What a process of the DataLoader returns for a step."""
+    """The result of a process of the DataLoader for a step."""
 
     batch: Batch | None
     """None with an error."""
@@ -159,11 +159,11 @@ class ImageBatches:
     """Makes the batches of a split, on the device."""
 
     def __init__(self, records: Records, settings: Settings) -> None:
-        """Set what all epochs share.
+        """Set the values that all epochs share.
 
         Args:
-            records: Of the split.
-            settings: Of all epochs.
+            records: Records of the split.
+            settings: Settings of all epochs.
         """
         self._records, self._settings = records, settings
         self.skipped_records: set[int] = set()
@@ -221,7 +221,7 @@ class ImageBatches:
             yield Batch(*(each.to(settings.device, non_blocking=True) for each in self._checked(Made(*made))))
 
     def _checked(self, made: Made) -> Batch:
-        """Return the batch; report what was skipped.
+        """Return the batch; report the skipped records.
 
         Raises:
             UserError: There is no batch.
@@ -263,7 +263,7 @@ class SyntheticBatches:
 
 
 def _as_it_is(made: Made) -> Made:
-    """Return what a process made: it is a batch already."""
+    """Return the result of a process: it is a batch already."""
     return made
 
 

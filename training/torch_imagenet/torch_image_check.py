@@ -1,4 +1,4 @@
-"""Check an image with PyTorch at the end of its build: what would otherwise fail on the GPUs.
+"""Check an image with PyTorch at the end of its build for faults that show on the GPUs only.
 
 python -m training.torch_imagenet.torch_image_check
 """
@@ -17,7 +17,7 @@ from training.pods.requested import Requested
 
 
 def main(root: Path = Path("/")) -> int:
-    """Print what is wrong; return 1 if anything is."""
+    """Print the problems; return 1 if there are any."""
     problems = [
         *image_parts.python(sys.version_info.releaselevel),
         *backends({"Gloo": dist.is_gloo_available(), "NCCL": dist.is_nccl_available()}),
@@ -37,7 +37,7 @@ def main(root: Path = Path("/")) -> int:
 
 
 def backends(built: dict[str, bool]) -> Iterator[str]:
-    """Yield what PyTorch was built without."""
+    """Yield the backends without which PyTorch was built."""
     for name, is_there in built.items():
         if not is_there:
             yield f"PyTorch was built without {name}; take its wheel for CUDA, with the lock's hashes"

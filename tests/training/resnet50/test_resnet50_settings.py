@@ -138,10 +138,10 @@ def test_multiworker_is_rejected_in_an_elastic_job(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_run_may_resume_with_another_strategy() -> None:
-    learned = [
-        options.learned(parse(["--synthetic", "--output-dir", "o", "--strategy", strategy]))
-        for strategy in ("horovod", "multiworker")
-    ]
+    learned = []
+    for strategy in ("horovod", "multiworker"):
+        settings = parse(["--synthetic", "--output-dir", "o", "--strategy", strategy])
+        learned.append(options.learned(settings.with_recipe(recipe_of(settings))))
     assert learned[0] == learned[1]
 
 

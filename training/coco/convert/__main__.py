@@ -103,7 +103,7 @@ def _accepted(problems: Sequence[str], *, skip: bool) -> bool:
 
 
 def _write_beside(output: Path, source: Source, shards: Mapping[str, Sequence[Shard]]) -> None:
-    """Write what a run needs besides the shards."""
+    """Write the files that a run needs besides the shards."""
     written = {
         int(image_id)
         for shard in shards[VALIDATION]
