@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from training.digits import digit_images
 from training.runtime import devices, elastic, horovod_ranks, options, training_run, watchdog
 from training.runtime.command_line import path, positive_number, whole_number
-from training.runtime.distributed import run
+from training.runtime.distributed import RankParser, run
 from training.runtime.every import Every
 from training.runtime.options import option
 from training.runtime.position import Position
@@ -46,7 +46,8 @@ class Settings:
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     description = (__doc__ or "").splitlines()[0]
-    return options.parse(Settings, "python -m training.digits", description, arguments)
+    parser = RankParser(prog="python -m training.digits", description=description)
+    return options.parse(Settings, parser, arguments)
 
 
 # ----------------------------------------------------------------------------------------------------------- model

@@ -30,7 +30,7 @@ from training.records.data_threads import data_threads
 from training.records.image_job import ImageJob
 from training.runtime import devices, elastic, horovod_ranks, options, training_run, watchdog
 from training.runtime.command_line import path, positive_number, whole_number
-from training.runtime.distributed import on_rank_zero, run
+from training.runtime.distributed import RankParser, on_rank_zero, run
 from training.runtime.errors import UserError
 from training.runtime.every import Every
 from training.runtime.network import Network
@@ -169,7 +169,8 @@ _OF_RECIPE = ("batch_size", "learning_rate", "warmup_steps", "clip_norm")
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     description = "Train Mask R-CNN with ResNet-50-FPN on COCO 2017, or on another dataset in its format."
-    return options.parse(Settings, "python -m training.mask_rcnn", description, arguments)
+    parser = RankParser(prog="python -m training.mask_rcnn", description=description)
+    return options.parse(Settings, parser, arguments)
 
 
 def recipe_of(settings: Settings) -> Recipe:

@@ -22,7 +22,7 @@ from training.mask_rcnn.model import network_of
 from training.records.data_threads import data_threads
 from training.runtime import checkpoint, devices, files, horovod_ranks, options, watchdog
 from training.runtime.command_line import path, whole_number
-from training.runtime.distributed import average, on_rank_zero, run, say
+from training.runtime.distributed import RankParser, average, on_rank_zero, run, say
 from training.runtime.errors import UserError
 from training.runtime.network import Network
 from training.runtime.options import changed, option
@@ -60,7 +60,8 @@ class Settings:
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     description = (__doc__ or "").splitlines()[0]
-    return options.parse(Settings, "python -m training.mask_rcnn.evaluate", description, arguments)
+    parser = RankParser(prog="python -m training.mask_rcnn.evaluate", description=description)
+    return options.parse(Settings, parser, arguments)
 
 
 class Evaluator:

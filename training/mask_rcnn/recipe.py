@@ -20,7 +20,7 @@ MOMENTUM = 0.9
 # Detectron2's factor before the first step.
 _START = 0.001
 
-# Those of https://github.com/aws-samples/mask-rcnn-tensorflow for 24 epochs; otherwise Detectron's 2/3 and 8/9 of the run.
+# For 24 epochs of https://github.com/aws-samples/mask-rcnn-tensorflow, otherwise Detectron's 2/3 and 8/9 of a run.
 _DROPS = {24: (16.0, 20.0)}
 _DROP = 0.1
 

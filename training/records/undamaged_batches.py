@@ -96,8 +96,8 @@ class UndamagedBatches:
         for number in dict.fromkeys(numbers):
             try:
                 check(number)
-            except DamagedRecordError as error:
-                errors[number] = error
+            except DamagedRecordError as damage:
+                errors[number] = damage
         if self._skip:
             for number, error in errors.items():
                 if number not in self.skipped_records:

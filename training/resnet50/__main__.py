@@ -23,7 +23,7 @@ from training.records.image_job import ImageJob
 from training.resnet50 import model
 from training.resnet50.rank_images import load
 from training.runtime import command_line, devices, elastic, options, ranks, training_run, watchdog
-from training.runtime.distributed import run
+from training.runtime.distributed import RankParser, run
 from training.runtime.errors import UserError
 from training.runtime.network import Network, make_network
 from training.runtime.options import changed, option
@@ -97,7 +97,8 @@ class Settings(ClassifierSettings, TensorFlowSettings):
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     description = f"Train ResNet-50 v1.5 on ImageNet or on other images: {LAYOUTS}."
-    return options.parse(Settings, "python -m training.resnet50", description, arguments)
+    parser = RankParser(prog="python -m training.resnet50", description=description)
+    return options.parse(Settings, parser, arguments)
 
 
 def strategy_of(arguments: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from training.runtime.errors import UserError
 _BLOCKS = (3, 4, 6, 3)
 _WIDTH = 64
 
-# Parameters of ResNet-50 without its last layer: 25,557,032 with that of 1,000 classes, as torchvision's `resnet50` counts it
+# Parameters without the last layer: 25,557,032 with that of 1,000 classes, as torchvision's `resnet50` counts them
 # (https://pytorch.org/vision/stable/models/generated/torchvision.models.resnet50.html).
 _PARAMETERS = 23_508_032
 

@@ -122,7 +122,7 @@ def read(path: Path) -> Checkpoint:
         raise DamagedError(f"{path} is damaged: its content does not match its checksum")
     try:
         return _decode(body)
-    # Errors of zipfile, too: an archive that needs a password is a RuntimeError, and another compression NotImplementedError.
+    # Also zipfile's: an archive that needs a password is a RuntimeError, another compression a NotImplementedError.
     except (ValueError, LookupError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise DamagedError(f"{path} has the right checksum, but not the content of a checkpoint ({error})") from error
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from training.runtime.distributed import RankParser
-
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
@@ -32,6 +30,7 @@ class Option:
         default: Value where it is not given; `REQUIRED` for one that must be given.
         group: Group of the help.
         metavar: Name of the value in the help. Default: argparse's.
+        positional: Whether the value stands alone, without the option's name.
         learned: Whether it changes what is learned: a run resumes only with the same value. A function returns the
             part of the value that does.
     """
@@ -41,6 +40,7 @@ class Option:
     default: Any = REQUIRED
     group: str = ""
     metavar: str | None = None
+    positional: bool = False
     learned: bool | Callable[[Any], Any] = False
 
 
@@ -60,22 +60,17 @@ def _field(stated: Option) -> Any:
     return dataclasses.field(default=default, metadata={_KEY: stated})
 
 
-def parse(
-    settings: type[Settings], prog: str, description: str, arguments: Sequence[str] | None = None, **others: Any
-) -> Settings:
+def parse(settings: type[Settings], parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> Settings:
     """Return the settings of a command line.
 
     Args:
         settings: Their class.
-        prog: The program, as a user starts it.
-        description: Its description.
-        arguments: The command line. Default: that of the process.
-        others: Other options of `argparse.ArgumentParser`.
+        parser: A parser without options.
+        arguments: The command line; None for that of the process.
 
     Raises:
         UserError: A value is not allowed, or two values exclude each other.
     """
-    parser = RankParser(prog=prog, description=description, **others)
     stated = stated_options(settings)
     groups = {each.group for each in stated.values()}
     unknown = groups - {"", *_GROUPS}
@@ -101,6 +96,9 @@ def add(add_to: argparse._ActionsContainer, name: str, stated: Option) -> None:
         add_to.add_argument(_words(name), action="store_true", help=stated.help)
         return
     given: dict[str, Any] = {"type": stated.kind} if callable(stated.kind) else {"choices": stated.kind}
+    if stated.positional:
+        add_to.add_argument(name, help=stated.help, **given)
+        return
     if stated.default is REQUIRED:
         given["required"] = True
     else:

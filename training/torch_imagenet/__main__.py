@@ -27,6 +27,7 @@ from training.records.run_data import Data
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime import complete_run, curve, options, ranks, wall_clock, watchdog
 from training.runtime.command_line import whole_number
+from training.runtime.distributed import RankParser
 from training.runtime.files import write_atomically
 from training.runtime.options import changed, option
 from training.runtime.position import Position
@@ -76,7 +77,8 @@ class Settings(ClassifierSettings):
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     description = f"Train a network of torchvision on ImageNet or on other images: {LAYOUTS}."
-    return options.parse(Settings, "python -m training.torch_imagenet", description, arguments)
+    parser = RankParser(prog="python -m training.torch_imagenet", description=description)
+    return options.parse(Settings, parser, arguments)
 
 
 # ---------------------------------------------------------------------------------------------------------- images

@@ -14,7 +14,6 @@ The same command resumes a stopped run. The exit code is 0 if every image and ob
 damaged, and 2 for an input error.
 """
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from training.records.conversion.conversion_program import ConversionSettings
 from training.records.conversion.shard_plan import Shard
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime import files, options
+from training.runtime.command_line import described_parser
 from training.runtime.options import changed
 
 # The number of damaged annotations that a message shows.
@@ -51,13 +51,7 @@ class Settings(ConversionSettings):
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(
-        Settings,
-        "python -m training.coco.convert",
-        __doc__ or "",
-        arguments,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    return options.parse(Settings, described_parser("training.coco.convert", __doc__), arguments)
 
 
 def run(settings: Settings) -> int:

@@ -11,7 +11,6 @@ The same command resumes a stopped run. The program checks headers and end marke
 that it re-encodes. The exit code is 0 if every image is in its shard, 1 if some are damaged, and 2 for an input error.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from training.records.conversion import conversion_folder, conversion_program, s
 from training.records.conversion.conversion_program import ConversionSettings
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime import files, options
-from training.runtime.command_line import whole_number
+from training.runtime.command_line import described_parser, whole_number
 from training.runtime.options import changed, option
 
 
@@ -52,13 +51,7 @@ class Settings(ConversionSettings):
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(
-        Settings,
-        "python -m training.imagenet.convert",
-        __doc__ or "",
-        arguments,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    return options.parse(Settings, described_parser("training.imagenet.convert", __doc__), arguments)
 
 
 def run(settings: Settings) -> int:
