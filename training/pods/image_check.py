@@ -14,7 +14,6 @@ from pathlib import Path
 import horovod.tensorflow as hvd
 
 from training.pods import device_checks, image_parts
-from training.pods.requested import Requested
 
 # The libraries that TensorFlow 2.15 opens on a GPU, and only there: on another machine it starts without them.
 _CUDA_LIBRARIES = (
@@ -31,11 +30,7 @@ def main(root: Path = Path("/")) -> int:
         problems += [*nccl(built["NCCL"], version_of("libnccl.so.2")), *cuda()]
         # After the libraries above are loaded.
         problems += image_parts.one_nccl(Path("/proc/self/maps").read_text())
-    if (root / "opt/amazon/efa").exists():
-        problems += map(str, device_checks.efa_plugin(Requested(efa=1), root))
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
-    return 1 if problems else 0
+    return image_parts.verdict(problems, root)
 
 
 def horovod(built: Mapping[str, int]) -> Iterator[str]:

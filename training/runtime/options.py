@@ -31,6 +31,7 @@ class Option:
         group: Group of the help.
         metavar: Name of the value in the help. Default: argparse's.
         positional: Whether the value stands alone, without the option's name.
+        rest: Whether it is the list of all words that follow.
         learned: Whether it changes what is learned: a run resumes only with the same value. A function returns the
             part of the value that does.
     """
@@ -41,6 +42,7 @@ class Option:
     group: str = ""
     metavar: str | None = None
     positional: bool = False
+    rest: bool = False
     learned: bool | Callable[[Any], Any] = False
 
 
@@ -96,6 +98,9 @@ def add(add_to: argparse._ActionsContainer, name: str, stated: Option) -> None:
         add_to.add_argument(_words(name), action="store_true", help=stated.help)
         return
     given: dict[str, Any] = {"type": stated.kind} if callable(stated.kind) else {"choices": stated.kind}
+    if stated.rest:
+        add_to.add_argument(name, nargs=argparse.REMAINDER, help=stated.help)
+        return
     if stated.positional:
         add_to.add_argument(name, help=stated.help, **given)
         return

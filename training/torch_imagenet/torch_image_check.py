@@ -12,8 +12,7 @@ import torch
 import torch.distributed as dist
 import torchvision
 
-from training.pods import device_checks, image_parts
-from training.pods.requested import Requested
+from training.pods import image_parts
 
 
 def main(root: Path = Path("/")) -> int:
@@ -29,11 +28,7 @@ def main(root: Path = Path("/")) -> int:
         problems += image_parts.new_enough(nccl_number(torch.cuda.nccl.version()), "the image loads")
     # `import torch` has loaded the libraries.
     problems += image_parts.one_nccl(Path("/proc/self/maps").read_text())
-    if (root / "opt/amazon/efa").exists():
-        problems += map(str, device_checks.efa_plugin(Requested(efa=1), root))
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
-    return 1 if problems else 0
+    return image_parts.verdict(problems, root)
 
 
 def backends(built: dict[str, bool]) -> Iterator[str]:
