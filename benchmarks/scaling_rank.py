@@ -16,7 +16,7 @@ from training.imagenet.crops_and_colors import MIN_CROP_AREA
 from training.imagenet.input_pipeline import Settings, SyntheticPipeline
 from training.records import epoch_order
 from training.resnet50 import model
-from training.resnet50.objective import Objective
+from training.resnet50.__main__ import Objective
 from training.runtime import horovod_ranks
 from training.runtime.network import make_network
 from training.runtime.train_step import StepOptions, make_train_step

@@ -12,9 +12,9 @@ from training.records.data_threads import data_threads
 from training.records.epoch_order import Order
 from training.runtime import ranks
 from training.torch_imagenet import image_batches, models
+from training.torch_imagenet.__main__ import forward_of, make_train_step
 from training.torch_imagenet.image_batches import Batch, ImageBatches, SyntheticBatches
 from training.torch_imagenet.torch_network import Network
-from training.torch_imagenet.torch_step import forward_of, make_train_step
 
 CLASSES = 1000
 

@@ -42,7 +42,6 @@ LAYERS = {
         {"imagenet", "coco"},
         {"resnet50"},
         {"mask_rcnn"},
-        # It has the recipe of resnet50, which knows no framework.
         {"torch_imagenet"},
     ],
 }

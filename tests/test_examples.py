@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.schemas import check_manifest
-from training.resnet50.recipe import sgd
+from training.imagenet.recipe import sgd
 from training_workloads.bench.cells import sweep_cells
 from training_workloads.bench.sweep import load_sweep
 from training_workloads.cli import main

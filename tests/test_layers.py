@@ -73,8 +73,8 @@ def test_torch_and_tensorflow_never_meet() -> None:
     """Neither in a module of the package, nor in all that a module imports when it is imported itself."""
     of_torch, of_tensorflow = {"torch", "torchvision"}, {"tensorflow", "horovod"}
     found = {name: frameworks(name) for name in modules() if name.startswith("training.")}
-    assert found["training.torch_imagenet.training_job"] == of_torch
-    assert found["training.mask_rcnn.training_job"] == of_tensorflow
+    assert found["training.torch_imagenet.__main__"] == of_torch
+    assert found["training.mask_rcnn.__main__"] == of_tensorflow
     # Its ranks import Horovod, or not.
     assert found["training.resnet50.__main__"] == {"tensorflow"}
     assert not [name for name, each in found.items() if each & of_torch and each & of_tensorflow]

@@ -1,4 +1,4 @@
-"""What runs in the container, the same on a laptop: `python -m training.digits`."""
+"""The programs in the container, the same on a laptop: `python -m training.digits`."""
 
 import os
 from pathlib import Path

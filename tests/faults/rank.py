@@ -13,8 +13,8 @@ import tensorflow as tf
 from tests.faults.disturbances import disturb, leave_out_pictures
 from training.imagenet.input_pipeline import InputPipeline
 from training.mask_rcnn import __main__ as mask_rcnn
-from training.mask_rcnn import drawings, training_job
-from training.mask_rcnn.architecture import SMALL, Boxes
+from training.mask_rcnn import drawings
+from training.mask_rcnn.architecture import ARCHITECTURES, SMALL, Boxes
 from training.resnet50 import __main__ as resnet50
 from training.resnet50 import model
 from training.runtime import horovod_ranks, watchdog
@@ -50,7 +50,7 @@ def main(*, forked: bool = False) -> int:
     # The passes over the graph take longer than all steps, and the faults are not about them.
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     model.build = small_network
-    training_job._ARCHITECTURES["small"] = _TINY_MASK_RCNN
+    ARCHITECTURES["small"] = _TINY_MASK_RCNN
     disturb(InputPipeline)
     watchdog.limit()
     horovod_ranks.init()

@@ -18,7 +18,7 @@ class AnnotatedObject:
     """An object of an image, or a crowd region."""
 
     entry: Mapping[str, Any]
-    """Of the file."""
+    """Entry of the file."""
     label: int
     """From 1."""
     box: tuple[float, float, float, float]
@@ -35,7 +35,7 @@ class AnnotatedImage:
     """An image and its objects."""
 
     entry: Mapping[str, Any]
-    """Of the file."""
+    """Entry of the file."""
     objects: list[AnnotatedObject] = field(default_factory=list)
 
     @property
@@ -59,7 +59,7 @@ class Annotations:
     images: dict[int, AnnotatedImage] = field(default_factory=dict)
     """By COCO's id."""
     problems: list[str] = field(default_factory=list)
-    """What is wrong with single images and objects, which are not in `images`; a sentence each."""
+    """Problems of single images and objects, which are not in `images`; a sentence each."""
     cut: list[str] = field(default_factory=list)
     """The objects whose box is cut at the image; a sentence each."""
     without_area: list[str] = field(default_factory=list)

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.coco import damaged_images
+from training.coco.coco_example import CROWD
 from training.coco.coco_records import MAX_OBJECTS, CocoRecords
 from training.coco.object_masks import MASK_SIZE, PACKED
 from training.coco.padded_shapes import PaddedShapes
@@ -19,7 +19,6 @@ from training.records.bucket_order import BucketOrder
 from training.records.epoch_choices import epoch_key, mirrored
 from training.records.kept_memory import keep_freed_memory
 from training.records.stages import Columns, Pass, Work
-from training.records.tfrecords import DamagedRecordError
 from training.records.undamaged_batches import UndamagedBatches
 
 # The first cell is the highest bit of its byte.
@@ -60,7 +59,7 @@ class Settings:
     threads: int
     """Threads that decode."""
     seed: int = 0
-    """Of the mirrored images, and of the keys."""
+    """Seed of the mirrored images, and of the keys."""
     mirror: bool = True
     """Whether half of the training images are mirrored."""
     device: str | None = None
@@ -111,12 +110,13 @@ class BatchPipeline:
     def _batches(
         self, order: BucketOrder, flips: NDArray[np.bool_], key: int, *, start_step: int, weight_of_replaced: int
     ) -> Iterator[Batch]:
-        def search(numbers: Sequence[int]) -> dict[int, DamagedRecordError]:
-            return damaged_images.find(self._records, numbers, self._settings.classes)
+        def check(number: int) -> None:
+            if reason := _damage(self._records, number, self._settings.classes):
+                raise self._records.damaged_record(number, reason)
 
         todo = Pass(numbers=order.order.numbers, weights=order.order.weights, work=self._work(flips, key))
         return self._undamaged.batches(
-            todo, search, start_step=start_step, weight_of_replaced=weight_of_replaced, buckets=self.buckets
+            todo, check, start_step=start_step, weight_of_replaced=weight_of_replaced, buckets=self.buckets
         )
 
     def _work(self, flips: NDArray[np.bool_], key: int) -> Work:
@@ -141,8 +141,40 @@ class BatchPipeline:
         return Work(read=read, columns=columns, parse=parse, make=make)
 
 
+def _damage(records: CocoRecords, number: int, classes: int) -> str | None:
+    """Process a record alone, as the pipeline does, and return how it is damaged.
+
+    Raises:
+        UserError: The operating system cannot read the file, which is not a damaged record.
+    """
+    (content,) = records.read([number])
+    # On the CPU, as in the pipeline.
+    with tf.device("/CPU:0"):
+        try:
+            jpeg, _, size, _, _, labels, _ = (
+                each[0] for each in records.parse(tf.constant([content]), tf.constant([number], tf.int64))
+            )
+        # UnicodeDecodeError: TensorFlow puts the bytes that it could not parse into its message.
+        except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
+            return "is not a tf.train.Example with an image and its objects"
+        height, width = size.numpy().tolist()
+        if not height or not width:
+            return "has no size, or boxes, labels and masks of different numbers of objects; convert COCO again"
+        outside = [label for label in labels.numpy().tolist() if not CROWD <= label <= classes]
+        if outside:
+            return f"has the label {outside[0]}, but labels are 1 to {classes}"
+        try:
+            shape = tf.io.decode_jpeg(jpeg, channels=3).shape[:2].as_list()
+        except tf.errors.InvalidArgumentError:
+            return f"has {len(jpeg.numpy()):,} bytes that should be a JPEG image, but does not decode"
+    listed = records.image_sizes[number].tolist()
+    if not shape == [height, width] == listed:
+        return f"has an image of {shape} pixels, but the size {[height, width]}, and {listed} in the file beside it"
+    return None
+
+
 class Element(NamedTuple):
-    """What an element of a batch is made of: the values of `CocoRecords.parse`, and what is known without it."""
+    """The parts of an element of a batch: the values of `CocoRecords.parse`, and those that are known without it."""
 
     jpeg: tf.Tensor
     image_id: tf.Tensor

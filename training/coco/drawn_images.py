@@ -125,7 +125,7 @@ def _color(random: np.random.Generator) -> NDArray[np.uint8]:
 
 
 def _annotation(shape: _Shape) -> dict[str, Any]:
-    """Return a polygon where the shape is whole, and else an RLE of what is visible."""
+    """Return a polygon where the shape is whole, and else an RLE of its visible part."""
     covered = bool((shape.visible != shape.whole).any())
     encoded = _encoded(shape.visible)
     segmentation: Any = [shape.polygon]

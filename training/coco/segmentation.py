@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pycocotools import mask
 
-# Of a triangle: with four numbers, pycocotools takes a polygon for a box.
+# The numbers of a triangle: with four numbers, pycocotools takes a polygon for a box.
 _SHORTEST = 6
 
 # In heights and widths of the image: where points of a polygon end.
@@ -15,14 +15,14 @@ _FARTHEST = 10
 
 
 def problem(segmentation: Any, height: int, width: int) -> str | None:
-    """Return what is wrong with a segmentation, None if nothing is.
+    """Return the problem of a segmentation, None without one.
 
     pycocotools checks little: it reads beyond its memory where the runs of an RLE do not cover the image.
 
     Args:
         segmentation: As in the annotations.
-        height: Of the image, pixels.
-        width: Of the image, pixels.
+        height: Height of the image, pixels.
+        width: Width of the image, pixels.
     """
     if isinstance(segmentation, list):
         return _problem_of_polygons(segmentation)
@@ -64,8 +64,8 @@ def rasterized(segmentation: Any, height: int, width: int) -> NDArray[np.uint8]:
 
     Args:
         segmentation: As in the annotations.
-        height: Of the image, pixels.
-        width: Of the image, pixels.
+        height: Height of the image, pixels.
+        width: Width of the image, pixels.
     """
     if isinstance(segmentation, list):
         # It cuts polygons at the image, and needs memory for their length: points far away are moved to a bound.

@@ -6,45 +6,36 @@ It has circles, rectangles, triangles and stars with exact masks, crowd regions,
 train2017/, val2017/ (a quarter as many) and annotations/. Then: python -m training.coco.convert --help
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from training.coco import drawn_images
 from training.coco.drawn_images import CATEGORIES, Drawing
-from training.runtime import command_line, files
+from training.runtime import command_line, files, options
+from training.runtime.command_line import described_parser, path, whole_number
 from training.runtime.errors import UserError
 from training.runtime.files import write_atomically
+from training.runtime.options import option
 
 _SPLITS = ("train2017", "val2017")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """The settings of one run."""
+    """The command line, an option a field."""
 
-    output_dir: Path
-    images: int
-    """Training images."""
-    seed: int
+    output_dir: Path = option(path, "folder for the images and annotations")
+    images: int = option(whole_number(4, 100_000), "training images", default=320)
+    seed: int = option(whole_number(0), "another seed, other images", default=0)
 
-    @classmethod
-    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
-        """Return the settings of a command line."""
-        parser = command_line.Parser(
-            prog="python -m training.coco.shapes",
-            description=__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        add, whole = parser.add_argument, command_line.whole_number
-        add("--output-dir", type=command_line.path, required=True, help="folder for the images and annotations")
-        add("--images", type=whole(4, 100_000), default=320, help="training images (%(default)s)")
-        add("--seed", type=whole(0), default=0, help="another seed, other images (%(default)s)")
-        return cls(**vars(parser.parse_args(arguments)))
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line."""
+    return options.parse(Settings, described_parser("training.coco.shapes", __doc__), arguments)
 
 
 def run(settings: Settings) -> None:
@@ -56,9 +47,9 @@ def run(settings: Settings) -> None:
         _check_empty(folder, count)
         for number, drawing in enumerate(drawings, start=1):
             (folder / _file_name(number)).write_bytes(_jpeg(drawing))
-        path = settings.output_dir / f"annotations/instances_{name}.json"
-        path.parent.mkdir(exist_ok=True)
-        write_atomically(path, json.dumps(_annotations(drawings)).encode())
+        annotations = settings.output_dir / f"annotations/instances_{name}.json"
+        annotations.parent.mkdir(exist_ok=True)
+        write_atomically(annotations, json.dumps(_annotations(drawings)).encode())
         objects = sum(len(drawing.objects) for drawing in drawings)
         print(f"{name}: {count:,} images with {objects:,} objects and crowd regions", flush=True)
 
@@ -96,7 +87,7 @@ def _jpeg(drawing: Drawing) -> bytes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
-    return command_line.exit_code(lambda: run(Settings.parse(arguments)))
+    return command_line.exit_code(lambda: run(parse(arguments)))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 #   docker build --file training/cuda/base.Dockerfile --tag localhost/cuda-base .
 #   docker build --file training/Dockerfile --build-arg BASE_IMAGE=localhost/cuda-base --tag localhost/training .
 #
-# NVIDIA's wheels for CUDA 12 have no nvcc, so clang compiles; what it compiles has not run on a GPU yet.
+# NVIDIA's wheels for CUDA 12 have no nvcc, so clang compiles; its code has not run on a GPU yet.
 ARG BASE_IMAGE=debian:bookworm
 FROM ${BASE_IMAGE}
 

@@ -17,9 +17,11 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.digits import digit_images
-from training.runtime import command_line, devices, elastic, horovod_ranks, training_run, watchdog
+from training.runtime import devices, elastic, horovod_ranks, options, training_run, watchdog
+from training.runtime.command_line import path, positive_number, whole_number
 from training.runtime.distributed import RankParser, run
 from training.runtime.every import Every
+from training.runtime.options import option
 from training.runtime.position import Position
 from training.runtime.schedule import Schedule, batch_sentence, check_batch_size
 from training.runtime.stop_request import StopRequest
@@ -31,40 +33,21 @@ from training.runtime.tensorflow_framework import TENSORFLOW
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """The command line, an option a field."""
+    """The command line, an option a field. A run resumes only with the same values of those marked `learned`."""
 
-    output_dir: Path
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    warmup_epochs: int
-    seed: int
-
-    @property
-    def resume_settings(self) -> dict[str, float]:
-        """The options that decide what is learned: a run resumes only with the same."""
-        names = ("epochs", "batch_size", "learning_rate", "warmup_epochs", "seed")
-        return {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
+    output_dir: Path = option(path, "folder for checkpoints/, tensorboard/, results.json, curve.svg")
+    epochs: int = option(whole_number(1), "passes over the images", default=12, learned=True)
+    batch_size: int = option(whole_number(1), "images per rank and step", default=16, learned=True)
+    learning_rate: float = option(positive_number, "of one rank, times the ranks", default=0.015, learned=True)
+    warmup_epochs: int = option(whole_number(0), "epochs to reach that rate", default=3, learned=True)
+    seed: int = option(whole_number(0, 2**32 - 1), "of the weights and the order of images", default=0, learned=True)
 
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    parser = RankParser(prog="python -m training.digits", description=(__doc__ or "").splitlines()[0])
-    add = parser.add_argument
-    add(
-        "--output-dir",
-        type=command_line.path,
-        required=True,
-        help="folder for checkpoints/, tensorboard/, results.json, curve.svg",
-    )
-    add("--epochs", type=command_line.whole_number(1), default=12, help="passes over the images (%(default)s)")
-    add("--batch-size", type=command_line.whole_number(1), default=16, help="images per rank and step (%(default)s)")
-    rate = command_line.positive_number
-    add("--learning-rate", type=rate, default=0.015, help="of one rank, times the ranks (%(default)s)")
-    add("--warmup-epochs", type=command_line.whole_number(0), default=3, help="epochs to reach that rate (%(default)s)")
-    seed = command_line.whole_number(0, 2**32 - 1)
-    add("--seed", type=seed, default=0, help="of the weights and the order of images (%(default)s)")
-    return Settings(**vars(parser.parse_args(arguments)))
+    description = (__doc__ or "").splitlines()[0]
+    parser = RankParser(prog="python -m training.digits", description=description)
+    return options.parse(Settings, parser, arguments)
 
 
 # ----------------------------------------------------------------------------------------------------------- model
@@ -114,7 +97,7 @@ def epoch_order(images: int, seed: int, epoch: int) -> NDArray[np.int64]:
 def shard(order: NDArray[np.int64], rank: int, size: int) -> NDArray[np.int64]:
     """Return a rank's part: the parts are disjoint, cover everything, and differ by one image at most.
 
-    Every `size`-th image and no block, so that the ranks together see in each step what one rank would see with a
+    Every `size`-th image and no block, so that the ranks together see in each step the images of one rank with a
     batch `size` times as large.
     """
     return order[rank::size]
@@ -138,7 +121,7 @@ def batches(order: NDArray[np.int64], batch_size: int, rank: int, size: int) -> 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """What a rank trains, with what, and how."""
+    """The parts of a training: settings, data, model and optimizer."""
 
     settings: Settings
     device: str
@@ -240,7 +223,7 @@ def prepare(settings: Settings, device: str) -> Job:
 
 
 def make_task(job: Job) -> Task:
-    """Return what the loop needs, for the current ranks."""
+    """Return the task of the loop, for the current ranks."""
     settings, images = job.settings, len(job.data.train_images)
     check_batch_size(settings.batch_size, images=images, ranks=hvd.size())
 
@@ -264,7 +247,7 @@ def make_task(job: Job) -> Task:
             detailed=False,
         ),
         sentences=job.sentences(),
-        settings=settings.resume_settings,
+        settings=options.learned(settings),
         variables=job.variables,
         optimizer=job.optimizer,
         train_step=make_train_step(job),
@@ -274,7 +257,6 @@ def make_task(job: Job) -> Task:
         framework=TENSORFLOW,
         lower=f"'--batch-size' is {settings.batch_size}: give less",
         figures=lambda: {"device": job.device},
-        names=("results",),
     )
 
 

@@ -42,13 +42,13 @@ _LAYOUT = (
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """What was done in one folder."""
+    """The result of one folder."""
 
     written: int
     damaged: Sequence[str]
     """Images that could not be read, each with the reason."""
     strangers: Sequence[str]
-    """What the folder has beside the images of the source."""
+    """Names in the folder beside the images of the source."""
 
 
 def find(source: Path, workers: int) -> dict[str, Split]:
@@ -134,7 +134,7 @@ def _place_split(split: Split, folder: Path, workers: int) -> list[Placed]:
 
 
 def _strangers(folder: Path, known: Collection[str]) -> list[str]:
-    """Return what a folder has beside the known names.
+    """Return the names in a folder beside the known ones.
 
     A hidden file is one that a killed run did not finish, or of a file manager; no program reads it.
     """

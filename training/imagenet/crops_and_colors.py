@@ -1,4 +1,9 @@
-"""The numbers of ImageNet's images that every framework shares: crops, and colours."""
+"""The numbers of ImageNet that every framework shares: images, crops and colours."""
+
+from training.records.shard_files import TRAIN, VALIDATION
+
+#: The images of each split of ILSVRC 2012: https://image-net.org/challenges/LSVRC/2012/
+TOTALS = {TRAIN: 1_281_167, VALIDATION: 50_000}
 
 #: The smallest crop, as a part of the image's area, of NVIDIA's ResNet-50 v1.5, which reaches 77 % with it:
 #: https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5

@@ -55,7 +55,7 @@ class DecodedImages:
 
 
 class Estimate(NamedTuple):
-    """What a range's images will be in memory."""
+    """The memory that a range's images will take."""
 
     needed: int
     """Bytes."""
@@ -94,4 +94,4 @@ CAVEAT = (
     f"crops come from images whose short side was reduced to {SHORT_SIDE} pixels; the accuracy with them was not "
     "measured, and small crops have fewer details"
 )
-"""What `--cache decoded` changes in the result."""
+"""The change of the result by `--cache decoded`."""

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import tensorflow as tf
 from numpy.typing import NDArray
@@ -18,33 +18,26 @@ from training.digits import digit_images
 from training.imagenet import imagenet_example
 from training.records import shard_files
 from training.records.conversion import conversion_folder
-from training.runtime import command_line, files
+from training.runtime import command_line, files, options
+from training.runtime.command_line import parser_of, path, whole_number
+from training.runtime.options import option
 
 SYNSETS = tuple(f"digit-{digit}" for digit in range(10))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """The settings of one run."""
+    """The command line, an option a field."""
 
-    output_dir: Path
-    image_size: int
-    """Pixels a side."""
-    train_shards: int
-    validation_shards: int
+    output_dir: Path = option(path, "folder for the shards; 4 MB")
+    image_size: int = option(whole_number(8, 1024), "pixels a side", default=64)
+    train_shards: int = option(whole_number(1, 1437), "files", default=8)
+    validation_shards: int = option(whole_number(1, 360), "files", default=2)
 
-    @classmethod
-    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
-        """Return the settings of a command line."""
-        parser = command_line.Parser(
-            prog="python -m training.imagenet.digit_shards", description=(__doc__ or "").splitlines()[0]
-        )
-        add, whole = parser.add_argument, command_line.whole_number
-        add("--output-dir", type=command_line.path, required=True, help="folder for the shards; 4 MB")
-        add("--image-size", type=whole(8, 1024), default=64, help="pixels a side (%(default)s)")
-        add("--train-shards", type=whole(1, 1437), default=8, help="files (%(default)s)")
-        add("--validation-shards", type=whole(1, 360), default=2, help="files (%(default)s)")
-        return cls(**vars(parser.parse_args(arguments)))
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line."""
+    return options.parse(Settings, parser_of("training.imagenet.digit_shards", __doc__), arguments)
 
 
 def run(settings: Settings) -> None:
@@ -66,9 +59,9 @@ def run(settings: Settings) -> None:
         conversion_folder.write_synsets(output, SYNSETS)
         for split, images, labels, count in splits:
             for index in range(count):
-                path = output / shard_files.shard_name(split, index, count)
-                part = _examples(images[index::count], labels[index::count], settings.image_size, path.name)
-                shard_files.write_shard(path, part, len(SYNSETS), imagenet_example.labels)
+                shard = output / shard_files.shard_name(split, index, count)
+                part = _examples(images[index::count], labels[index::count], settings.image_size, shard.name)
+                shard_files.write_shard(shard, part, len(SYNSETS), imagenet_example.labels)
             print(f"{split}: {len(images):,} images of {len(SYNSETS)} classes in {count} shards", flush=True)
 
 
@@ -88,7 +81,7 @@ def _examples(images: NDArray[Any], labels: NDArray[Any], size: int, shard: str)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
-    return command_line.exit_code(lambda: run(Settings.parse(arguments)))
+    return command_line.exit_code(lambda: run(parse(arguments)))
 
 
 if __name__ == "__main__":

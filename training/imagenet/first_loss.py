@@ -1,4 +1,4 @@
-"""The first loss of a run, which shows whether images and labels are what the run takes them for."""
+"""The first loss of a run, which shows whether images and labels are those of the options."""
 
 import math
 
@@ -12,7 +12,7 @@ def check(loss: float, classes: int) -> None:
     """Reject a first loss that is not that of an untrained network.
 
     Raises:
-        UserError: Labels or images are not what the run takes them for.
+        UserError: Labels or images are not those of the options.
     """
     expected = math.log(classes)
     if not abs(loss - expected) <= _DISTANCE:

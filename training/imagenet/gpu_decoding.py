@@ -54,7 +54,7 @@ class GpuDecoder:
             except StopIteration:
                 break
             except (tf.errors.OpError, UnicodeDecodeError):
-                # Of the next batch: the caller counts batches to find its damaged record.
+                # The error of the next batch: the caller counts batches to find its damaged record.
                 if before is not None:
                     yield self._decoded(pipeline, before)
                 raise

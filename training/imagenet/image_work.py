@@ -52,7 +52,7 @@ def encoded(
     """Return the work that decodes each image's part anew.
 
     Args:
-        records: Of the split.
+        records: Records of the split.
         window_of: Chooses the part.
         flips: Whether to mirror, for every record of the split.
         size: Height and width of the result, pixels.
@@ -80,10 +80,10 @@ def encoded(
 def decoded(images: DecodedImages, window_of: WindowOf, flips: NDArray[np.bool_], *, size: int, classes: int) -> Work:
     """Return the work that decodes each image once, and keeps it.
 
-    An image's first pass crops the same pixels as the later ones: batches do not depend on what is in memory.
+    An image's first pass crops the same pixels as the later ones: batches do not depend on the images in memory.
 
     Args:
-        images: Of the split.
+        images: Images of the split.
         window_of: Chooses the part.
         flips: Whether to mirror, for every record of the split.
         size: Height and width of the result, pixels.

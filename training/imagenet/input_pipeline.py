@@ -3,48 +3,37 @@
 On the CPU an image costs a fused decode-and-crop and a resize, and its result is bytes: `make bench-input` measures it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.imagenet import image_decoding, image_work
+from training.imagenet import image_decoding, image_work, record_checks
 from training.imagenet.decoded_images import DecodedImages
-from training.imagenet.find_damaged import find_damaged
 from training.imagenet.gpu_decoding import GpuDecoder
 from training.imagenet.image_work import Batch as Batch
 from training.imagenet.image_work import WindowOf
+from training.imagenet.pipeline_settings import PipelineSettings
 from training.records.epoch_choices import epoch_key, mirrored
 from training.records.epoch_order import Order
 from training.records.kept_memory import keep_freed_memory
 from training.records.numbered_records import Records
 from training.records.stages import Pass
-from training.records.tfrecords import DamagedRecordError
 from training.records.undamaged_batches import UndamagedBatches
+
+Decode = Callable[[tf.Tensor, tf.Tensor], object]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
+class Settings(PipelineSettings):
     """The settings that all epochs share."""
 
-    image_size: int
-    """Height and width, pixels."""
-    classes: int
-    """The largest label of a record; the smallest is 1."""
     threads: int
     """Threads that decode."""
-    min_crop_area: float
-    """The smallest crop of a training image, as a part of its area."""
-    seed: int = 0
-    """Seed of crops and flips."""
-    mirror: bool = True
-    """Whether half of the training images are mirrored."""
     device: str | None = None
     """Device of the batches, such as "/GPU:0". Default: the machine's memory."""
-    skip_damaged: bool = False
-    """Whether another record replaces a damaged one. Default: a damaged record ends the run."""
     dali: bool = False
     """Whether DALI decodes, on the device. Default: TensorFlow decodes on the CPU."""
 
@@ -53,11 +42,11 @@ class InputPipeline:
     """Reads and decodes the batches of a split, and copies them to the device."""
 
     def __init__(self, records: Records, settings: Settings, kept: range | None = None) -> None:
-        """Set what all epochs share.
+        """Set the values that all epochs share.
 
         Args:
-            records: Of the split.
-            settings: Of all epochs.
+            records: Records of the split.
+            settings: Settings of all epochs.
             kept: Records whose decoded images stay in memory; not with DALI. Default: every epoch decodes the JPEGs.
 
         Raises:
@@ -122,11 +111,40 @@ class InputPipeline:
             else:
                 image_decoding.decode(jpeg, lambda shape: window_of(shape, number), size)
 
-        def search(numbers: Sequence[int]) -> dict[int, DamagedRecordError]:
-            return find_damaged(self._records, numbers, decode, classes)
+        def check(number: int) -> None:
+            _check(self._records, number, decode, classes)
 
         todo = Pass(numbers=order.numbers, weights=order.weights, work=work)
-        return self._undamaged.batches(todo, search, start_step=start_step, weight_of_replaced=weight_of_replaced)
+        return self._undamaged.batches(todo, check, start_step=start_step, weight_of_replaced=weight_of_replaced)
+
+
+def _check(records: Records, number: int, decode: Decode, classes: int) -> None:
+    """Process a record alone, as the pipeline does.
+
+    Args:
+        records: Records of the split.
+        number: Number of the record.
+        decode: Decodes a JPEG (string) as the pipeline does, by the number of its record (int64).
+        classes: The largest label.
+
+    Raises:
+        DamagedRecordError: It is damaged.
+        UserError: The operating system cannot read the file, or the labels count from 0: no damage of a record.
+    """
+    (content,) = records.read([number])
+    # On the CPU, as in the pipeline.
+    with tf.device("/CPU:0"):
+        try:
+            jpegs, labels = records.parse(tf.constant([content]), tf.constant([number], tf.int64))
+        # UnicodeDecodeError: TensorFlow puts the bytes that it could not parse into its message.
+        except (tf.errors.InvalidArgumentError, UnicodeDecodeError) as error:
+            raise records.damaged_record(number, "is not a tf.train.Example with an image and its label") from error
+        jpeg, label = jpegs.numpy()[0], int(labels[0])
+        record_checks.check(records, number, jpeg, label, classes)
+        try:
+            decode(jpegs[0], tf.constant(number, tf.int64))
+        except tf.errors.InvalidArgumentError as error:
+            raise record_checks.undecodable(records, number, jpeg) from error
 
 
 class SyntheticPipeline:

@@ -1,4 +1,4 @@
-"""What is wrong with an image of a record, in words that every framework shares."""
+"""The damage of an image of a record, in words that every framework shares."""
 
 from training.records.image_features import ENCODED, LABEL
 from training.records.numbered_records import Records

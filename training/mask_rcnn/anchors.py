@@ -17,8 +17,8 @@ def anchors(architecture: Architecture, height: int, width: int) -> list[NDArray
 
     Args:
         architecture: Its `anchor_sizes` and `anchor_ratios`.
-        height: Of the padded images, pixels.
-        width: Of the padded images, pixels.
+        height: Height of the padded images, pixels.
+        width: Width of the padded images, pixels.
     """
     return [
         _of_level(size, architecture.anchor_ratios, stride, -(-height // stride), -(-width // stride))

@@ -1,10 +1,10 @@
-"""What a network consists of, and how many boxes each of its steps has: Mask R-CNN R50-FPN, and a small one.
+"""The sizes of a network, and the boxes of each of its steps: Mask R-CNN R50-FPN, and a small one.
 
 https://arxiv.org/abs/1703.06870 and https://arxiv.org/abs/1612.03144; the numbers are those of Detectron2's
 `mask_rcnn_R_50_FPN`: https://github.com/facebookresearch/detectron2/tree/main/configs
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,16 +22,16 @@ class Boxes:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Architecture:
-    """The size of a network, and what of it does not learn.
+    """The size of a network, and its frozen parts.
 
     Attributes:
-        classes: Of objects; the box head has one output more, for the background.
-        blocks: Of each stage of the backbone.
+        classes: Classes of objects; the box head has one output more, for the background.
+        blocks: Blocks of each stage of the backbone.
         width: Channels inside the first stage's blocks.
-        channels: Of each level of the pyramid, and of the region proposal network.
+        channels: Channels of each level of the pyramid, and of the region proposal network.
         box_width: Outputs of each of the box head's two layers.
-        mask_channels: Of the mask head's convolutions.
-        mask_convolutions: Of the mask head, before its deconvolution.
+        mask_channels: Channels of the mask head's convolutions.
+        mask_convolutions: Convolutions of the mask head, before its deconvolution.
         anchor_sizes: Square root of the area of the anchors of P2 to P6, pixels.
         anchor_ratios: Height to width of the anchors of each place.
         pooling_size: Square root of the area from which on an object's features are those of P4, pixels; half of it is
@@ -40,8 +40,8 @@ class Architecture:
         region_samples: Proposals of an image that learn; a quarter of them may be objects.
         training_boxes: Proposals in training.
         detection_boxes: Proposals in an evaluation.
-        frozen_stages: Of the backbone that do not learn, counted from the images.
-        frozen_normalization: Whether the backbone's batch normalization keeps what it has.
+        frozen_stages: Stages of the backbone that do not learn, counted from the images.
+        frozen_normalization: Whether the backbone's batch normalization keeps its values.
     """
 
     classes: int
@@ -99,3 +99,18 @@ SMALL = Architecture(
     frozen_stages=0,
     frozen_normalization=False,
 )
+
+#: By the values of '--architecture'.
+ARCHITECTURES = {"resnet50-fpn": RESNET50_FPN, "small": SMALL}
+
+
+def architecture(name: str, classes: int, *, backbone: bool) -> Architecture:
+    """Return an architecture for a number of categories; without a trained backbone nothing of it is frozen.
+
+    Args:
+        name: Given as '--architecture'.
+        classes: Categories of the dataset.
+        backbone: Whether its weights are given.
+    """
+    chosen = replace(ARCHITECTURES[name], classes=classes)
+    return chosen if backbone else replace(chosen, frozen_stages=0, frozen_normalization=False)

@@ -7,11 +7,11 @@ import math
 
 import tensorflow as tf
 
-#: Of the box head: its outputs are this many times the differences of centre and size, so that they have a deviation of
-#: about 1. Detectron's values; the AWS variant of Mask R-CNN has 20, 20, 10, 10.
+#: Factors of the box head: its outputs are this many times the differences of centre and size, so that they have a
+#: deviation of about 1. Detectron's values; the AWS variant of Mask R-CNN has 20, 20, 10, 10.
 REGION_WEIGHTS = (10.0, 10.0, 5.0, 5.0)
 
-#: Of the region proposal network.
+#: Factors of the region proposal network.
 ANCHOR_WEIGHTS = (1.0, 1.0, 1.0, 1.0)
 
 # The most that a box grows: an anchor of 16 pixels to one of 1,000, Detectron's value. Without a limit the exponential
@@ -46,11 +46,11 @@ def overlaps(boxes: tf.Tensor, others: tf.Tensor) -> tf.Tensor:
 
 
 def encode(boxes: tf.Tensor, origins: tf.Tensor, weights: tuple[float, ...]) -> tf.Tensor:
-    """Return what the network must predict to get from the origins to the boxes: y, x, log height, log width.
+    """Return the outputs that lead from the origins to the boxes: y, x, log height, log width.
 
     Args:
         boxes: [..., 4].
-        origins: Anchors or proposals, [..., 4]; what belongs to an empty one or to an empty box is finite.
+        origins: Anchors or proposals, [..., 4]; the outputs of an empty one or of an empty box are finite.
         weights: REGION_WEIGHTS or ANCHOR_WEIGHTS.
     """
     centres, extents = _centred(boxes)

@@ -17,7 +17,7 @@ from pycocotools.cocoeval import COCOeval
 from training.runtime import watchdog
 from training.runtime.errors import UserError
 
-#: What is compared, as Detectron2 and pycocotools name it.
+#: The kinds of comparison, as Detectron2 and pycocotools name them.
 KINDS = ("bbox", "segm")
 
 #: The numbers of each kind, in the order of pycocotools. Precision (AP) over IoU 0.50 to 0.95, at 0.50, at 0.75; of
@@ -28,12 +28,12 @@ NUMBERS = (*PRECISION, "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageDetections:
-    """What was found in an image.
+    """The detections in an image.
 
     Attributes:
         image_id: COCO's.
-        height: Of the original image.
-        width: Of the original image.
+        height: Height of the original image.
+        width: Width of the original image.
         boxes: y1, x1, y2, x2 in pixels of the original image (N x 4).
         scores: N numbers.
         categories: COCO's ids, N numbers.
@@ -68,7 +68,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def of_images(annotations: Mapping[str, Any], image_ids: Collection[int]) -> dict[str, Any]:
-    """Return the annotations of some images: what was skipped is neither found nor missed.
+    """Return the annotations of some images: objects of skipped images are neither found nor missed.
 
     Raises:
         UserError: An image is not among those of the annotations.

@@ -1,4 +1,4 @@
-"""Images with what was found in them, beside what is in them: predictions.png of a run's output folder."""
+"""Images with their objects and with those that were found: predictions.png of a run's output folder."""
 
 import io
 import sys
@@ -23,12 +23,12 @@ IMAGES = 8
 #: In the output folder.
 NAME = "predictions.png"
 
-# What is less certain would cover the rest.
+# Less certain detections would cover the rest.
 _LEAST_SCORE = 0.5
 _COLUMNS = 4
 _SIDE_INCHES = 3.0
 
-# Of the labels in turn; light enough for black letters.
+# The colors of the labels in turn; light enough for black letters.
 _COLORS = ("#ff8c42", "#4cc9f0", "#ffd166", "#9be564", "#f78fb3", "#c8b6ff", "#63d2c6", "#ff6b6b")
 
 
@@ -52,8 +52,8 @@ def draw(output: Path, pairs: Sequence[tuple[Drawn, Drawn]], names: Sequence[str
 
     Args:
         output: The folder given as '--output-dir'.
-        pairs: Of each image the truth and what was found; none draw nothing.
-        names: Of the labels, from label 1.
+        pairs: Truth and detections of each image; without an image nothing is drawn.
+        names: Names of the labels, from label 1.
     """
     if not pairs:
         return
@@ -71,7 +71,7 @@ def draw(output: Path, pairs: Sequence[tuple[Drawn, Drawn]], names: Sequence[str
 
 
 def figure(pairs: Sequence[tuple[Drawn, Drawn]], names: Sequence[str]) -> Figure:
-    """Return the truth of each image above what was found in it."""
+    """Return the truth of each image above its detections."""
     columns = min(_COLUMNS, len(pairs))
     rows = 2 * -(-len(pairs) // columns)
     made = Figure(figsize=(_SIDE_INCHES * columns, _SIDE_INCHES * rows), layout="constrained")

@@ -16,15 +16,19 @@ import horovod.tensorflow as hvd
 from training.coco import batches, categories
 from training.coco.padded_shapes import PaddedShapes
 from training.coco.run_images import Data, load
-from training.mask_rcnn.evaluation import DetectionStep, evaluate, make_detection_step
-from training.mask_rcnn.training_job import architecture, network_of, truth_of
+from training.mask_rcnn.architecture import architecture
+from training.mask_rcnn.evaluation import DetectionStep, Truth, evaluate, make_detection_step
+from training.mask_rcnn.model import network_of
 from training.records.data_threads import data_threads
-from training.runtime import checkpoint, command_line, devices, files, horovod_ranks, run_options, watchdog
+from training.runtime import checkpoint, devices, files, horovod_ranks, options, watchdog
+from training.runtime.command_line import path, whole_number
 from training.runtime.distributed import RankParser, average, on_rank_zero, run, say
 from training.runtime.errors import UserError
 from training.runtime.network import Network
+from training.runtime.options import changed, option
 from training.runtime.position import Position
 from training.runtime.rank_checkpoint import FOLDER, resume
+from training.runtime.run_settings import RunSettings
 from training.runtime.stop_request import Stopped, StopRequest
 from training.runtime.tensorboard_curves import Curves
 
@@ -40,38 +44,24 @@ _SECONDS = 10.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """The options of an evaluation, a field each; `--help` says what they mean."""
+    """The command line, an option a field."""
 
-    data_dir: Path
-    output_dir: Path
-    batch_size: int
-    on_bad_data: str
-    watch: bool
+    data_dir: Path = option(path, "the run's '--data-dir'")
+    output_dir: Path = option(path, f"folder of the run; {NAME} and {CURVES}/ are written into it")
+    batch_size: int = option(whole_number(1), "images per rank and step", default=4)
+    on_bad_data: str = changed(RunSettings, "on_bad_data", group="")
+    watch: bool = option(
+        bool,
+        "test each new checkpoint as it appears, until the one after the last epoch (the newest one only)",
+        default=False,
+    )
 
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
-    """Return the settings of a command line.
-
-    Raises:
-        UserError: A value is not allowed.
-    """
-    parser = RankParser(prog="python -m training.mask_rcnn.evaluate", description=(__doc__ or "").splitlines()[0])
-    add = parser.add_argument
-    add("--data-dir", type=command_line.path, required=True, help="the run's '--data-dir'")
-    add(
-        "--output-dir",
-        type=command_line.path,
-        required=True,
-        help=f"folder of the run; {NAME} and {CURVES}/ are written into it",
-    )
-    add("--batch-size", type=command_line.whole_number(1), default=4, help="images per rank and step (%(default)s)")
-    run_options.add_on_bad_data(parser)
-    add(
-        "--watch",
-        action="store_true",
-        help="test each new checkpoint as it appears, until the one after the last epoch (the newest one only)",
-    )
-    return Settings(**vars(parser.parse_args(arguments)))
+    """Return the settings of a command line."""
+    description = (__doc__ or "").splitlines()[0]
+    parser = RankParser(prog="python -m training.mask_rcnn.evaluate", description=description)
+    return options.parse(Settings, parser, arguments)
 
 
 class Evaluator:
@@ -83,7 +73,7 @@ class Evaluator:
         Args:
             given: The command line.
             written: The settings in the metadata of a checkpoint.
-            device: What the rank computes on, such as `cpu`.
+            device: Name of the device, such as `cpu`.
         """
         # Horovod: one read for all; every rank stops where the file is missing.
         known = on_rank_zero(lambda: categories.read(given.data_dir))
@@ -118,7 +108,7 @@ class Evaluator:
         if network.statistics:
             # Horovod: a checkpoint of as many ranks has each rank's own.
             average(network.statistics)
-        truth = truth_of(self._given.data_dir, self._data)
+        truth = Truth.of_dataset(self._given.data_dir, self._data.categories)
         found = evaluate(self._step, self._data.validation_batches(), truth)
         say(f"checkpoint of step {position.step}, epoch {position.epoch}: {found.sentence}")
         self._points.append({"step": position.step, "epoch": position.epoch, **found.results})
@@ -142,7 +132,7 @@ def main() -> None:
     written = _first(given, stop)
     evaluator = Evaluator(given, written["settings"], device)
     while True:
-        # Before it reads one: what appears meanwhile is new.
+        # Before it reads one: a checkpoint that appears meanwhile is new.
         present = on_rank_zero(lambda: newest_step(given.output_dir))
         written = evaluator.test_newest()
         if not given.watch or _is_last(written):
@@ -195,7 +185,7 @@ def _wait(stop: StopRequest) -> None:
 
 
 def _points(output: Path) -> list[dict[str, Any]]:
-    """Return what earlier starts have found."""
+    """Return the evaluations of earlier starts."""
     try:
         points: list[dict[str, Any]] = json.loads((output / NAME).read_bytes())["evaluations"]
     except FileNotFoundError:

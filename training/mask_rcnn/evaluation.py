@@ -10,6 +10,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.coco.batches import Batch
+from training.coco.categories import Category
+from training.coco.convert import validation_truth
 from training.mask_rcnn import coco_metrics, pasted_masks
 from training.mask_rcnn.architecture import Architecture
 from training.mask_rcnn.coco_metrics import ImageDetections
@@ -28,22 +30,32 @@ DetectionStep = Callable[[tf.Tensor, tf.Tensor], Detections]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Truth:
-    """What the detections are compared with."""
+    """The annotations with which the detections are compared."""
 
     annotations: Path
     """Images, categories and objects of the validation set, as in COCO's JSON; rank zero alone reads it."""
     coco_ids: Sequence[int]
     """COCO's category ids by label, from label 1."""
 
+    @classmethod
+    def of_dataset(cls, folder: Path, categories: Sequence[Category]) -> "Truth":
+        """Return the truth of a dataset's validation images.
+
+        Args:
+            folder: Given as '--data-dir'.
+            categories: Categories of the dataset.
+        """
+        return cls(annotations=folder / validation_truth.NAME, coco_ids=[each.coco_id for each in categories])
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Seen:
-    """An image of a batch, and what was found in it."""
+    """An image of a batch, and its detections."""
 
     image: NDArray[np.uint8]
     """Resized, without padding."""
     boxes: NDArray[np.float32]
-    """Of the objects: y1, x1, y2, x2 in pixels of this image."""
+    """Boxes of the objects: y1, x1, y2, x2 in pixels of this image."""
     labels: NDArray[np.int32]
     masks: NDArray[np.uint8]
     """On the cells of the boxes."""
@@ -68,9 +80,9 @@ def evaluate(
     """Return the metrics on every rank; every rank must call it.
 
     Args:
-        step: Of `make_detection_step`.
+        step: From `make_detection_step`.
         batches: This rank's part of the validation images.
-        truth: Of all validation images.
+        truth: Truth of all validation images.
         seen: Gets the first images of this rank with their detections. Default: none.
         keep: How many it gets.
     """

@@ -1,4 +1,4 @@
-"""What learns beside the backbone: the feature pyramid, the region proposal network, the box head, the mask head.
+"""The parts that learn beside the backbone: feature pyramid, region proposal network, box head and mask head.
 
 Each is a model of layers alone. Weights begin near those of Detectron2 (https://github.com/facebookresearch/detectron2):
 where that has Caffe's uniform distribution, these have Glorot's, whose variance is up to 1.85 times as large (derived).

@@ -1,9 +1,10 @@
 """The five losses of Mask R-CNN: https://arxiv.org/abs/1703.06870.
 
 Each is defined for an image, and the batch's is the mean of its images', so that the mean over ranks does not depend on
-which rank has which image. An image without what a loss is about adds 0 to it.
+which rank has which image. An image without an object of a loss adds 0 to it.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -17,9 +18,13 @@ from training.mask_rcnn.model import Outputs, of_images
 from training.mask_rcnn.proposals import propose
 from training.mask_rcnn.roi_align import Grids, aligned, roi_align
 from training.mask_rcnn.sampling import Samples, Truth, most_objects, sample_anchors, sample_regions
+from training.runtime.errors import UserError
 
 # Up to this difference the loss is quadratic: the values of Detectron, the paper's reference code.
 _ANCHOR_BETA, _REGION_BETA = 1 / 9, 1.0
+
+# How far the first losses may be from those of a network that has learned nothing.
+_FIRST_LOSS_DISTANCE = {"rpn_cls": 0.35, "cls": 1.0, "mask": 0.35}
 
 
 class TrainingImages(Protocol):
@@ -43,14 +48,14 @@ class TrainingImages(Protocol):
 
     @property
     def masks(self) -> tf.Tensor:
-        """Of each object on the cells of its box, uint8 [B, N, M, M]."""
+        """Mask of each object on the cells of its box, uint8 [B, N, M, M]."""
 
     @property
     def keys(self) -> tf.Tensor:
-        """Of the random choices, int32 [B, 2]."""
+        """Keys of the random choices, int32 [B, 2]."""
 
 
-def losses(model: tf.keras.Model, batch: TrainingImages, architecture: Architecture) -> Mapping[str, tf.Tensor]:
+def losses(model: tf.keras.Model, batch: TrainingImages, architecture: Architecture) -> dict[str, tf.Tensor]:
     """Return the losses of a batch in training, float32 numbers: `rpn_cls`, `rpn_loc`, `cls`, `box_reg`, `mask`."""
     outputs = of_images(model, batch.images, batch.sizes, training=True)
     truth = Truth(batch.boxes, batch.labels)
@@ -163,7 +168,26 @@ def _smooth(difference: tf.Tensor, beta: float) -> tf.Tensor:
 
 
 def _mean(values: tf.Tensor, counted: tf.Tensor, of: tf.Tensor) -> tf.Tensor:
-    """Return the mean over images of the sum of what is counted, divided by the number of `of`; all [B, S]."""
-    # Not a product with 0: what is not counted may be infinite.
+    """Return the mean over images of the sum of the counted values, divided by the number of `of`; all [B, S]."""
+    # Not a product with 0: other values may be infinite.
     sums = tf.reduce_sum(tf.where(counted, values, 0.0), 1)
     return tf.reduce_mean(sums / tf.maximum(tf.reduce_sum(tf.cast(of, tf.float32), 1), 1.0))
+
+
+def check_first_losses(found: Mapping[str, float], classes: int) -> None:
+    """Reject first losses that are not those of an untrained network.
+
+    Half of the anchors are called objects, and each class of a proposal is as likely as the others. Without an object
+    in the first images, the loss of masks is 0.
+
+    Raises:
+        UserError: Images or annotations are not those of the network.
+    """
+    expected = {"rpn_cls": math.log(2), "cls": math.log(1 + classes), "mask": math.log(2)}
+    for name, distance in _FIRST_LOSS_DISTANCE.items():
+        least = 0.0 if name == "mask" else expected[name] - distance
+        if not least <= found[name] <= expected[name] + distance:
+            raise UserError(
+                f"the first loss '{name}' is {found[name]:.2f}, but before anything is learned it is about "
+                f"{expected[name]:.2f}; check the images and the annotations, or another '--backbone'"
+            )

@@ -1,6 +1,6 @@
 """Mask R-CNN as one Keras model, which trains, is saved and is loaded like any other: https://arxiv.org/abs/1703.06870.
 
-Its parts are models inside it. What is between them (proposals, sampling, ROI align) has no weights and stands in
+Its parts are models inside it. The steps between them (proposals, sampling, ROI align) have no weights and stand in
 functions, in `losses` and `detection`.
 """
 
@@ -12,15 +12,18 @@ import tensorflow as tf
 from training.imagenet.image_decoding import to_float
 from training.mask_rcnn import heads
 from training.mask_rcnn.architecture import Architecture
+from training.mask_rcnn.recipe import MOMENTUM
 from training.resnet50 import model as resnet50
+from training.runtime import elastic
+from training.runtime.network import Network, make_network
 
 
 class Outputs(NamedTuple):
-    """What the network says of whole images.
+    """The outputs of the network for whole images.
 
     Attributes:
         pyramid: P2 to P5.
-        logits: Whether an anchor is an object, of P2 to P6, float32 [B, A].
+        logits: Logits of whether an anchor is an object, of P2 to P6, float32 [B, A].
         deltas: From the anchors to the objects, of P2 to P6, float32 [B, A, 4].
     """
 
@@ -48,6 +51,21 @@ def build(architecture: Architecture) -> tf.keras.Model:
     inputs = [images, *(tf.keras.Input(head.input_shape[1:]) for head in (box_head, mask_head))]
     outputs = [*(proposer(level) for level in levels), box_head(inputs[1]), mask_head(inputs[2])]
     return tf.keras.Model(inputs, outputs, name="mask_rcnn")
+
+
+def network_of(architecture: Architecture, precision: str | None, backbone: Path | None) -> Network:
+    """Return the network with its optimizer; every rank must call it where a backbone is given.
+
+    Args:
+        architecture: Architecture of the network.
+        precision: Given as '--precision'.
+        backbone: Given as '--backbone'.
+    """
+    tf.keras.mixed_precision.set_global_policy(precision)
+    made = build(architecture)
+    if backbone is not None:
+        elastic.before_run(lambda: load_backbone(made, backbone))
+    return make_network(made, MOMENTUM)
 
 
 def load_backbone(model: tf.keras.Model, path: Path) -> None:

@@ -32,8 +32,8 @@ def paste(mask: NDArray[np.float32], box: NDArray[Any], height: int, width: int)
     Args:
         mask: Probabilities on the cells of the box.
         box: y1, x1, y2, x2 in pixels of the image.
-        height: Of the image.
-        width: Of the image.
+        height: Height of the image.
+        width: Width of the image.
     """
     image = np.zeros((height, width), np.uint8, order="F")
     (top, rows), (left, columns) = (

@@ -11,7 +11,7 @@ from training.mask_rcnn.architecture import Boxes
 #: The overlap with a better box that removes a proposal; the value of the paper and of Detectron2.
 MOST_OVERLAP = 0.7
 
-# The score of what must not be chosen, below those that a network gives; finite, because sorting compares it.
+# The score of a place that must not be chosen, below those that a network gives; finite, because sorting compares it.
 NO_SCORE = -1e9
 
 
@@ -38,17 +38,17 @@ def propose(
     """Return the proposals of images; no gradient passes.
 
     Args:
-        logits: Of P2 to P6, float32 [B, A].
-        deltas: Of P2 to P6, float32 [B, A, 4].
-        anchors: Of P2 to P6, [A, 4].
-        inside: Of P2 to P6, the anchors outside the padding, bool [B, A].
-        sizes: Of the images without padding, int32 [B, 2].
+        logits: Logits of P2 to P6, float32 [B, A].
+        deltas: Deltas of P2 to P6, float32 [B, A, 4].
+        anchors: Anchors of P2 to P6, [A, 4].
+        inside: Anchors of P2 to P6 outside the padding, bool [B, A].
+        sizes: Sizes of the images without padding, int32 [B, 2].
         limits: How many.
     """
     best = [_best(*level, limits.before) for level in zip(logits, deltas, anchors, inside, strict=True)]
     scores = tf.concat([level_scores for level_scores, _ in best], 1)
     boxes = box.clip(tf.concat([level_boxes for _, level_boxes in best], 1), sizes)
-    # What is not finite would be a place that does not exist; the step is not applied anyway.
+    # A value that is not finite would be a place that does not exist; the step is not applied anyway.
     sound = (box.areas(boxes) > 0) & tf.reduce_all(tf.math.is_finite(boxes), -1) & tf.math.is_finite(scores)
     scores, boxes = tf.where(sound, scores, NO_SCORE), tf.where(sound[..., tf.newaxis], boxes, 0.0)
     levels = tf.concat([tf.fill(tf.shape(part), float(level)) for level, (part, _) in enumerate(best)], 1)
@@ -67,7 +67,7 @@ def suppress(
         scores: [B, N]; NO_SCORE is never chosen.
         groups: Level or class of each box, float32 [B, N].
         most_overlap: Intersection over union above which the worse one is removed.
-        count: Of the result.
+        count: Boxes of the result.
 
     Returns:
         Indices, int32 [B, count], the best first, and which of them are filled, bool [B, count].
@@ -76,7 +76,7 @@ def suppress(
     moved = boxes + (groups * (tf.reduce_max(boxes) + 1.0))[..., tf.newaxis]
 
     def of_image(own: tuple[tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-        # The operation itself: `tf.image` has AutoGraph rewrite what is around it at every start.
+        # The operation itself: `tf.image` has AutoGraph rewrite the code around it at every start.
         indices, filled = tf.raw_ops.NonMaxSuppressionV4(
             boxes=own[0],
             scores=own[1],

@@ -14,10 +14,13 @@ from training.runtime.errors import UserError
 #: Images for which a learning rate is given, as in the published schedules: 8 GPUs with one image each.
 IMAGES = 8
 
+#: Part of the step before that each step repeats, in every recipe.
+MOMENTUM = 0.9
+
 # Detectron2's factor before the first step.
 _START = 0.001
 
-# Of https://github.com/aws-samples/mask-rcnn-tensorflow for 24 epochs; otherwise Detectron's 2/3 and 8/9 of the run.
+# For 24 epochs of https://github.com/aws-samples/mask-rcnn-tensorflow, otherwise Detectron's 2/3 and 8/9 of a run.
 _DROPS = {24: (16.0, 20.0)}
 _DROP = 0.1
 
@@ -38,7 +41,6 @@ class Recipe:
         clip_norm: The longest that the gradients of all weights together may be; None for any length.
         epochs: Passes over the training images.
         warmup_steps: In which the rate rises; None for as many as are published for the batch.
-        momentum: Part of the step before that each step repeats.
         weight_decay: Factor of the L2 term's gradient.
     """
 
@@ -48,20 +50,19 @@ class Recipe:
     clip_norm: float | None
     epochs: int
     warmup_steps: int | None = None
-    momentum: float = 0.9
     weight_decay: float = 1e-4
 
     @property
     def drops(self) -> tuple[float, float]:
-        """The epochs after which the rate is a tenth of what it was."""
+        """The epochs after which the rate is a tenth of that before."""
         return _DROPS.get(self.epochs, (self.epochs * 2 / 3, self.epochs * 8 / 9))
 
-    def rate(self, epoch: float, *, training_images: int, global_batch: int) -> float:
+    def rate(self, training_images: int, epoch: float, global_batch: int) -> float:
         """Return the learning rate after this number of epochs, which may be a fraction.
 
         Args:
+            training_images: Images per epoch.
             epoch: Epochs since the run began.
-            training_images: Of an epoch.
             global_batch: Images per step over all ranks.
         """
         peak = self.learning_rate * global_batch / IMAGES
@@ -97,7 +98,7 @@ class Recipe:
         return (
             f"learning rate ({self.name}): {self.learning_rate:g} x {global_batch} / {IMAGES} = {peak:g}, reached over "
             f"{self.steps_of_warmup(global_batch)} steps, a tenth after epoch {first:g}, a hundredth after {second:g}; "
-            f"momentum {self.momentum:g}, weight decay {self.weight_decay:g}{clipped}"
+            f"momentum {MOMENTUM:g}, weight decay {self.weight_decay:g}{clipped}"
         )
 
     def decay(self, gradient: tf.Tensor, weight: tf.Variable) -> tf.Tensor:

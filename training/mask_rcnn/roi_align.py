@@ -20,15 +20,15 @@ from training.mask_rcnn.anchors import STRIDES
 # In each direction, as in the configurations of the paper's code (Detectron); a number that adapts has no static shape.
 _SAMPLES = 2
 _PLACES = 2 * _SAMPLES
-# Of P2 to P5: P6 only proposes.
+# The levels P2 to P5: P6 only proposes.
 _LEVELS = 4
 
 
 class Places(NamedTuple):
-    """What the bins are made of.
+    """The parts of the bins.
 
     Attributes:
-        rows: Of the table of features, int32 [R, bins x bins, 16].
+        rows: Rows of the table of features, int32 [R, bins x bins, 16].
         weights: float32 [R, bins x bins, 16].
     """
 
@@ -41,8 +41,8 @@ class Grids(NamedTuple):
 
     Attributes:
         first: Row of the table, int32 [R].
-        heights: Of the features, int32 [R].
-        widths: Of the features, int32 [R]; the table has row after row of them.
+        heights: Heights of the features, int32 [R].
+        widths: Widths of the features, int32 [R]; the table has row after row of them.
     """
 
     first: tf.Tensor
@@ -107,7 +107,7 @@ def aligned(table: tf.Tensor, grids: Grids, boxes: tf.Tensor, bins: int) -> tf.T
 
 
 def places(grids: Grids, boxes: tf.Tensor, bins: int) -> Places:
-    """Return which rows of the table make each bin, and with what weights; the arguments of `aligned`."""
+    """Return the rows of the table that make each bin, and their weights; the arguments of `aligned`."""
     y, y_weights = _along(boxes[:, 0], boxes[:, 2], grids.heights, bins)
     x, x_weights = _along(boxes[:, 1], boxes[:, 3], grids.widths, bins)
     y = grids.first[:, tf.newaxis, tf.newaxis] + y * grids.widths[:, tf.newaxis, tf.newaxis]

@@ -1,6 +1,6 @@
 """Which anchors and proposals learn, and from which object: matched by overlap, then drawn at random.
 
-The numbers are those of Detectron2's `mask_rcnn_R_50_FPN`. What is drawn follows from an image's key, and not from the
+The numbers are those of Detectron2's `mask_rcnn_R_50_FPN`. The draws follow from an image's key, and not from the
 rank, the batch or the time.
 """
 
@@ -26,8 +26,8 @@ class Samples(NamedTuple):
     """The boxes that learn: those of objects first, then background, then places that nothing fills.
 
     Attributes:
-        indices: Of the candidates, int32 [B, S].
-        objects: Of the truth, int32 [B, S]; any where `positive` is false.
+        indices: Indices of the candidates, int32 [B, S].
+        objects: Objects of the truth, int32 [B, S]; any where `positive` is false.
         positive: Whether it is an object, bool [B, S].
         used: Whether it counts, bool [B, S].
     """
@@ -57,7 +57,7 @@ def sample_anchors(anchors: tf.Tensor, inside: tf.Tensor, truth: Truth, keys: tf
         anchors: [A, 4].
         inside: The anchors that may be drawn, bool [B, A].
         truth: The objects.
-        keys: Of the images, int32 [B, 2].
+        keys: Keys of the images, int32 [B, 2].
         count: Samples of an image.
     """
 
@@ -86,7 +86,7 @@ def sample_regions(regions: tf.Tensor, valid: tf.Tensor, truth: Truth, keys: tf.
         regions: Proposals, with the objects themselves, [B, P, 4].
         valid: Which exist, bool [B, P].
         truth: The objects.
-        keys: Of the images, int32 [B, 2].
+        keys: Keys of the images, int32 [B, 2].
         count: Samples of an image; the first quarter of the places can be objects.
     """
 

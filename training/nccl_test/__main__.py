@@ -6,65 +6,55 @@ python -m training.nccl_test --collective all_reduce --efa-interfaces 4 --minimu
 The exit code is 0 if the test passed and 1 if it failed, the command's code if that failed, and 2 for an input error.
 """
 
-import argparse
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from training.nccl_test.nccl_log import Log, Row
 from training.pods.first_process import SIGNAL_CODES, STOP_SIGNALS
 from training.pods.nccl_lines import Network
-from training.runtime import command_line, files
+from training.runtime import files, options
+from training.runtime.command_line import parser_of, path, positive_number, whole_number
 from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.options import option
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """The settings of one run."""
+    """The command line, an option a field."""
 
-    collective: str
-    efa_interfaces: int
-    """Of a node; 0 if the network must not be EFA."""
-    nodes: int | None
-    """Nodes that must take part; None for any number."""
-    minimum_bus_bandwidth: float | None
-    """GB/s; None for no comparison."""
-    message_gib: float | None
-    """The message size to compare; None for the largest measured."""
-    published: str | None
-    """The source of the minimum."""
-    output_dir: Path | None
-    command: tuple[str, ...]
+    collective: str = option(COLLECTIVES, "the operation that the command measures")
+    efa_interfaces: int = option(whole_number(0), "of a node; 0: the network must not be EFA")
+    nodes: int | None = option(whole_number(1), "nodes that must take part; default: any number", default=None)
+    minimum_bus_bandwidth: float | None = option(
+        positive_number,
+        "the test fails below this out-of-place bandwidth; default: no comparison",
+        default=None,
+        metavar="GB_PER_SECOND",
+    )
+    message_gib: float | None = option(
+        positive_number, "message size to compare; default: the largest measured", default=None
+    )
+    published: str | None = option(str, "source of the minimum, for the verdict", default=None)
+    output_dir: Path | None = option(path, "folder for results.json; default: none is written", default=None)
+    command: tuple[str, ...] = option(str, "-- mpirun … all_reduce_perf …", rest=True)
 
-    @classmethod
-    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
-        """Return the settings of a command line; the words after '--' become `command`."""
-        parser = command_line.Parser(prog="python -m training.nccl_test", description=(__doc__ or "").splitlines()[0])
-        add, whole, positive = parser.add_argument, command_line.whole_number, command_line.positive_number
-        add("--collective", choices=COLLECTIVES, required=True, help="the operation that the command measures")
-        add("--efa-interfaces", type=whole(0), required=True, help="of a node; 0: the network must not be EFA")
-        add("--nodes", type=whole(1), help="nodes that must take part; default: any number")
-        add(
-            "--minimum-bus-bandwidth",
-            type=positive,
-            metavar="GB_PER_SECOND",
-            help="the test fails below this out-of-place bandwidth; default: no comparison",
-        )
-        add("--message-gib", type=positive, help="message size to compare; default: the largest measured")
-        add("--published", help="source of the minimum, for the verdict")
-        add("--output-dir", type=command_line.path, help="folder for results.json; default: none is written")
-        add("command", nargs=argparse.REMAINDER, help="-- mpirun … all_reduce_perf …")
-        given = vars(parser.parse_args(arguments))
-        words = given["command"]
-        settings = cls(**given | {"command": tuple(words[1:] if words[:1] == ["--"] else words)})
-        _check_command(settings.command, f"{settings.collective}_perf")
-        return settings
+    def __post_init__(self) -> None:
+        """Take the words after '--' as the command, and reject one that runs another program."""
+        words = tuple(self.command)
+        object.__setattr__(self, "command", words[1:] if words[:1] == ("--",) else words)
+        _check_command(self.command, f"{self.collective}_perf")
+
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line."""
+    return options.parse(Settings, parser_of("training.nccl_test", __doc__), arguments)
 
 
 def _check_command(command: Sequence[str], program: str) -> None:
@@ -201,7 +191,7 @@ def results(settings: Settings, log: Log, reasons: Sequence[str]) -> dict[str, A
 
 
 def brief(content: dict[str, Any]) -> dict[str, Any]:
-    """Return what the report of `trainctl bench` shows of results: the verdict, and GB/s by the bytes of a message."""
+    """Return the results that the report of `trainctl bench` shows: the verdict, and GB/s by the bytes of a message."""
     names = ("passed", "bus_bandwidth")
     return {name: content[name] for name in names} | {
         "bandwidths": {each["bytes"]: each["out_of_place"] for each in content["sizes"]}
@@ -211,7 +201,7 @@ def brief(content: dict[str, Any]) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
     try:
-        settings = Settings.parse(arguments)
+        settings = parse(arguments)
         if settings.output_dir:
             files.make_writable(settings.output_dir)
         log = Log()

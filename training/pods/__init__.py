@@ -1,1 +1,1 @@
-"""What runs around the ranks in a pod: the worker's first process, and the launcher's wait for its workers."""
+"""The processes around the ranks in a pod: the worker's first process, and the launcher's wait for its workers."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from training.pods import first_process
 from training.pods.job_end import JobEnd, listed
 from training.pods.reachable_hosts import no_answer
+from training.pods.reminder import Reminder
 from training.runtime.errors import UserError
 
 _PAUSE_SECONDS = 2.0
-_REMIND_SECONDS = 60.0
 _MOST_THREADS = 64
 
 
@@ -53,7 +53,7 @@ def wait(
 
     Args:
         hostfile: It may change meanwhile, when an elastic job is scaled.
-        port: Of the workers' sshd.
+        port: Port of the workers' sshd.
         seconds: The time that they have.
         workers: How many are enough; None for all.
         when_answered: Called with the workers that answer for the first time.
@@ -62,38 +62,37 @@ def wait(
         JobEnd: The time is over.
         UserError: The hostfile is not one.
     """
-    deadline, reported, reported_at = time.monotonic() + seconds, 0, -_REMIND_SECONDS
-    answered, missing = list[str](), dict[str, str]()
+    deadline, reminder, answered = time.monotonic() + seconds, Reminder(), list[str]()
     while True:
         hosts = list(read_hosts(hostfile))
-        found = _ask([host for host in hosts if host not in answered], port)
-        missing = {host: reason for host, reason in found.items() if reason}
+        missing = _missing([host for host in hosts if host not in answered], port)
         before, answered = answered, [host for host in hosts if host not in missing]
-        if when_answered and (new := [host for host in answered if host not in before]):
+        new = [host for host in answered if host not in before]
+        if when_answered and new:
             when_answered(new)
         if len(answered) >= min(workers or len(hosts), len(hosts)):
             return answered
-        now = time.monotonic()
-        if now > deadline:
+        if time.monotonic() > deadline:
             raise JobEnd(_too_late(missing, len(hosts), seconds))
-        if len(missing) != reported or now - reported_at > _REMIND_SECONDS:
-            reported, reported_at = len(missing), now
+        if reminder.is_due(len(missing)):
             first, reason = next(iter(missing.items()))
-            print(f"waiting for {reported} of {len(hosts)} workers, such as {first}: {reason}", flush=True)
+            print(f"waiting for {len(missing)} of {len(hosts)} workers, such as {first}: {reason}", flush=True)
         time.sleep(_PAUSE_SECONDS)
 
 
 def answering(hostfile: Path, port: int) -> list[str]:
     """Return the workers that answer now."""
-    return [host for host, reason in _ask(list(read_hosts(hostfile)), port).items() if reason is None]
+    hosts = list(read_hosts(hostfile))
+    missing = _missing(hosts, port)
+    return [host for host in hosts if host not in missing]
 
 
-def _ask(hosts: Sequence[str], port: int) -> dict[str, str | None]:
-    """Return why each host does not answer; None for those that do."""
+def _missing(hosts: Sequence[str], port: int) -> dict[str, str]:
+    """Return the hosts that do not answer, with the reason of each."""
     with ThreadPoolExecutor(max_workers=max(1, min(len(hosts), _MOST_THREADS))) as pool:
         with first_process.signals_blocked():
             answers = pool.map(lambda host: no_answer(host, port), hosts)
-        return dict(zip(hosts, answers, strict=True))
+        return {host: reason for host, reason in zip(hosts, answers, strict=True) if reason}
 
 
 def _too_late(missing: dict[str, str], workers: int, seconds: float) -> str:

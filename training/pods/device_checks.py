@@ -34,8 +34,8 @@ _PLUGINS = ("libnccl-net.so", "libnccl-net-ofi.so", "libnccl-net-aws-ofi.so")
 
 _AMAZON = "0x1d0f"
 
-# What the driver keeps of errors that it reported as Xid 48, 63, 64, 94 or 95, until the GPU is reset or replaced
-# (https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/user-visible-statistics.html). The kernel's log, which has
+# Counts that the driver keeps of errors that it reported as Xid 48, 63, 64, 94 or 95, until the GPU is reset or
+# replaced (https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/user-visible-statistics.html). The kernel's log, with
 # every Xid, cannot be read in a container.
 _HEALTH = {
     "ecc.errors.uncorrected.volatile.total": "uncorrectable memory errors since its last reset",
@@ -52,27 +52,35 @@ class Note:
 
 
 def gpus(requested: Requested, root: Path) -> Iterator[str | Note]:
-    """Yield what is wrong with the GPUs, by the driver's own program."""
+    """Yield the problems of the GPUs, by the driver's own program."""
     if not requested.gpus:
         return
     program = shutil.which("nvidia-smi")
-    devices = [path for path in (root / "dev").glob("nvidia*") if re.fullmatch(r"nvidia\d+", path.name)]
-    if program is None and not devices and not has_cuda(root):
-        yield Note("the image has no CUDA, so the ranks compute on the CPU: the GPUs are not checked")
-        return
     if program is None:
-        if len(devices) < requested.gpus:
-            yield f"{len(devices)} of {requested.gpus} GPUs, and no nvidia-smi to say why"
+        yield from _devices(requested.gpus, root)
         return
     code, output = _run(program, "-L")
     # A GPU that is divided has lines for its parts, each of which is one device.
     found = re.findall(r"^\s+MIG .*:", output, re.MULTILINE) or re.findall(r"^GPU \d+:", output, re.MULTILINE)
     if len(found) < requested.gpus:
-        lines = [line for line in output.splitlines() if line and not line.lstrip().startswith(("GPU ", "MIG "))]
-        reason = f": nvidia-smi prints {lines[0]!r}" if lines else ""
-        yield f"{len(found)} of {requested.gpus} GPUs{reason}"
+        yield f"{len(found)} of {requested.gpus} GPUs{_reason(output)}"
     if code == 0:
         yield from _health(program)
+
+
+def _devices(requested: int, root: Path) -> Iterator[str | Note]:
+    """Yield that there are fewer devices than requested, where the driver's program is missing."""
+    devices = [path for path in (root / "dev").glob("nvidia*") if re.fullmatch(r"nvidia\d+", path.name)]
+    if not devices and not has_cuda(root):
+        yield Note("the image has no CUDA, so the ranks compute on the CPU: the GPUs are not checked")
+    elif len(devices) < requested:
+        yield f"{len(devices)} of {requested} GPUs, and no nvidia-smi to say why"
+
+
+def _reason(output: str) -> str:
+    """Return the first line of the driver's program that names no GPU, as the end of a sentence."""
+    lines = [line for line in output.splitlines() if line and not line.lstrip().startswith(("GPU ", "MIG "))]
+    return f": nvidia-smi prints {lines[0]!r}" if lines else ""
 
 
 def has_cuda(root: Path) -> bool:
@@ -111,7 +119,7 @@ def _run(*command: str) -> tuple[int, str]:
 
 
 def efa_devices(requested: Requested, root: Path) -> Iterator[str]:
-    """Yield what is wrong with the EFA devices."""
+    """Yield the problems of the EFA devices."""
     if not requested.efa:
         return
     names = sorted(path.name for path in (root / "dev/infiniband").glob("uverbs*"))

@@ -10,7 +10,7 @@ _MESSAGE = re.compile(r"(?:[\w./-]+: )?error: (.+)")
 _EXCEPTION = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)(?::.*)?")
 # Python cannot raise it, such as one of a destructor at the exit; its traceback follows.
 _IGNORED = "Exception ignored "
-# In what a rank prints that has lost another one, and in the last exception of torchrun.
+# Words in the errors of a rank that has lost another one, and in the last exception of torchrun.
 _OF_OTHERS = ("horovod", "childfailederror")
 # The first rank that failed, in the last lines of horovodrun, which itself ends with 1
 # (https://github.com/horovod/horovod/blob/v0.28.1/horovod/runner/gloo_run.py, launch_gloo_elastic).
@@ -34,7 +34,16 @@ def is_of_others(reason: str) -> bool:
 
 
 def message(text: str) -> str:
-    """Return the last error that a rank printed, rather than what others print because of it; empty if none did."""
+    """Return the last error that a rank printed, rather than those of others because of it; empty without one."""
+    messages, exceptions = _errors(text)
+    # Lines without a tag are those of the launch command, where the ranks' have one.
+    ranks = [words for tag, words in exceptions if tag] or [words for _, words in exceptions]
+    own = [words for words in ranks if not is_of_others(words)]
+    return (messages or own or ranks or [""])[-1]
+
+
+def _errors(text: str) -> tuple[list[str], list[tuple[str | None, str]]]:
+    """Return the messages of errors, and the exceptions with the tags of their ranks."""
     messages, exceptions, ignored = list[str](), list[tuple[str | None, str]](), set[str | None]()
     for line in text.split("\n"):
         found = _LINE.fullmatch(line)
@@ -49,7 +58,4 @@ def message(text: str) -> str:
                 ignored.remove(tag)
             else:
                 exceptions.append((tag, words.strip()))
-    # Lines without a tag are those of the launch command, where the ranks' have one.
-    ranks = [words for tag, words in exceptions if tag] or [words for _, words in exceptions]
-    own = [words for words in ranks if not is_of_others(words)]
-    return (messages or own or ranks or [""])[-1]
+    return messages, exceptions

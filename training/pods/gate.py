@@ -25,7 +25,7 @@ _CLOCK_SECONDS = 5.0
 
 
 def check(hosts: Sequence[str], port: int, requested: Requested) -> None:
-    """Return if every worker passes, and print what was checked.
+    """Return if every worker passes, and print the checks.
 
     Raises:
         JobEnd: A worker does not pass, twice.

@@ -10,7 +10,6 @@ Each line of a rank gets the tag of `mpirun`, which `trainctl` and the launcher 
 and the exit code is that of the first that failed. A stop request reaches every rank.
 """
 
-import argparse
 import os
 import selectors
 import signal
@@ -18,54 +17,44 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import IO, Self
+from dataclasses import dataclass, field, replace
+from typing import IO
 
 from training.pods import first_process
-from training.runtime import command_line, parent_death
+from training.runtime import options, parent_death
+from training.runtime.command_line import parser_of, whole_number
 from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.options import option
 
 _PART = 65536
 _PAUSE_SECONDS = 0.2
 
-# What ranks get to end after SIGTERM, before they are killed. It is less than what this program itself gets.
+# The time of the ranks to end after SIGTERM, before they are killed. This program itself gets more.
 _KILL_SECONDS = 10.0
 
 # Processes that a rank started may keep its pipe open after its end.
 _DRAIN_SECONDS = 5.0
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """The settings of one host."""
+    """The command line, an option a field."""
 
-    host: int
-    """Number of this host, from 0."""
-    hosts: tuple[str, ...]
-    """The names of all hosts, in the order of their ranks."""
-    processes: int
-    """Ranks of each host."""
-    command: tuple[str, ...]
+    host: int = option(whole_number(0), "number of this host, from 0")
+    hosts: tuple[str, ...] = option(_names, "names of all hosts with a comma between, in the order of their ranks")
+    processes: int = option(whole_number(1), "ranks of each host")
+    command: tuple[str, ...] = option(str, "-- python -m …", rest=True)
 
-    @classmethod
-    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
-        """Return the settings of a command line; the words after '--' become `command`."""
-        parser = command_line.Parser(
-            prog="python -m training.pods.host_ranks", description=(__doc__ or "").splitlines()[0]
-        )
-        add, whole = parser.add_argument, command_line.whole_number
-        add("--host", type=whole(0), required=True, help="number of this host, from 0")
-        add("--hosts", required=True, help="names of all hosts with a comma between, in the order of their ranks")
-        add("--processes", type=whole(1), required=True, help="ranks of each host")
-        add("command", nargs=argparse.REMAINDER, help="-- python -m …")
-        given = vars(parser.parse_args(arguments))
-        hosts = tuple(given.pop("hosts").split(","))
-        if given["host"] >= len(hosts):
+    def __post_init__(self) -> None:
+        """Reject a number that no host has."""
+        if self.host >= len(self.hosts):
             raise UserError(
-                f"'--host' is {given['host']}, but '--hosts' has {len(hosts)}; give {len(hosts) - 1} or less"
+                f"'--host' is {self.host}, but '--hosts' has {len(self.hosts)}; give {len(self.hosts) - 1} or less"
             )
-        command = first_process.command_of(given.pop("command"), "python")
-        return cls(hosts=hosts, command=command, **given)
 
     def words(self) -> list[str]:
         """Return the command line with these settings."""
@@ -88,6 +77,12 @@ class Settings:
         return variables | {"HOROVOD_HOSTNAME": self.hosts[self.host], "PYTHONUNBUFFERED": "1"}
 
 
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line; the words after '--' become `command`."""
+    given = options.parse(Settings, parser_of("training.pods.host_ranks", __doc__), arguments)
+    return replace(given, command=first_process.command_of(given.command, "python"))
+
+
 @dataclass(slots=True)
 class _Stream:
     """A stream of one rank."""
@@ -98,7 +93,7 @@ class _Stream:
     """A line whose end has not come yet."""
 
     def write(self, part: bytes) -> None:
-        """Write the lines that a part completes, or what is left if there is no more."""
+        """Write the lines that a part completes, or the rest if there is no more."""
         whole, end, self.rest = (self.rest + part).rpartition(b"\n") if part else (self.rest, b"\n", b"")
         if len(self.rest) > _PART:
             whole, end, self.rest = whole + end + self.rest, b"\n", b""
@@ -189,7 +184,7 @@ def _end_with_parent() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the ranks of this host and return the exit code of the first that failed."""
     try:
-        ranks = HostRanks(Settings.parse(arguments))
+        ranks = HostRanks(parse(arguments))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         return USER_ERROR

@@ -26,6 +26,7 @@ from typing import Any, Self
 
 from training.pods import first_process
 from training.pods.failure_reason import is_of_others
+from training.pods.reminder import Reminder
 from training.runtime import listing
 from training.runtime.errors import USER_ERROR
 
@@ -42,7 +43,6 @@ GONE_SECONDS = 10.0
 _SETTLE_SECONDS = 10.0
 
 _PAUSE_SECONDS = 1.0
-_REMIND_SECONDS = 60.0
 
 # The first host's own limit comes first, with the names of those that are missing.
 _MARGIN_SECONDS = 15.0
@@ -54,20 +54,20 @@ _NAMED = 3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """What a host says about itself."""
+    """The state of a host, as it reports it."""
 
     host: str
     code: int | None = None
     """Exit code of its ranks; None before their end."""
     reason: str = ""
-    """Of a code that is not 0."""
+    """Reason of a code that is not 0."""
 
     @classmethod
     def read(cls, text: bytes) -> Self:
         """Return the report that a request has.
 
         Raises:
-            ValueError, TypeError, RecursionError: It is none.
+            ValueError, TypeError, RecursionError: It is not a report.
         """
         found = cls(**json.loads(text))
         if not isinstance(found.reason, str) or type(found.code) not in (int, type(None)):
@@ -77,7 +77,7 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
-    """What the first host says about the job."""
+    """The state of the job, as the first host answers it."""
 
     missing: tuple[str, ...] = ()
     """Hosts that have not reported yet; the ranks start when there is none."""
@@ -129,19 +129,23 @@ class HostReports:
         missing = tuple(host for host in self.hosts if host not in self._last)
         failed = [report for report in self._ended.values() if report.code]
         self._started = self._started or not (missing or failed)
-        if failed and not self._started:
-            return self._failure(failed, {})
         if failed:
-            self._failed_at = now if self._failed_at is None else self._failed_at
-            if len(self._ended) == len(self.hosts) or now - self._failed_at > _SETTLE_SECONDS:
-                return self._failure(failed, self._silent(now, _SETTLE_SECONDS / 2))
-        elif len(self._ended) == len(self.hosts):
+            return self._after_failure(failed, now) or Decision(missing=missing)
+        if len(self._ended) == len(self.hosts):
             return Decision(code=0)
-        elif missing and now - self._began > self.start_seconds:
+        if missing and now - self._began > self.start_seconds:
             return Decision(code=1, reason=self._too_late(missing))
-        elif lost := self._silent(now, LOST_SECONDS):
-            return Decision(code=1, reason=_lost(lost))
-        return Decision(missing=missing)
+        lost = self._silent(now, LOST_SECONDS)
+        return Decision(code=1, reason=_lost(lost)) if lost else Decision(missing=missing)
+
+    def _after_failure(self, failed: Sequence[Report], now: float) -> Decision | None:
+        """Return the end of the job; None while the ranks of other hosts have time to fail too."""
+        if not self._started:
+            return self._failure(failed, {})
+        self._failed_at = now if self._failed_at is None else self._failed_at
+        if len(self._ended) < len(self.hosts) and now - self._failed_at <= _SETTLE_SECONDS:
+            return None
+        return self._failure(failed, self._silent(now, _SETTLE_SECONDS / 2))
 
     def _silent(self, now: float, seconds: float) -> dict[str, float]:
         """Return for how long each host has been silent that runs, if for longer than some seconds."""
@@ -258,7 +262,7 @@ class Host:
 
     def wait_for_start(self) -> bool:
         """Wait until every host has reported; return whether all have before the job ended."""
-        reported, reported_at = 0, -_REMIND_SECONDS
+        reminder = Reminder()
         while True:
             decision = self._follow(Report(host=self.name))
             if decision.code is not None:
@@ -266,9 +270,9 @@ class Host:
             if not decision.missing:
                 self._started = True
                 return True
-            if len(decision.missing) != reported or time.monotonic() - reported_at > _REMIND_SECONDS:
-                reported, reported_at = len(decision.missing), time.monotonic()
-                print(f"waiting for {reported} of {len(self.hosts)} hosts, such as {decision.missing[0]}", flush=True)
+            waiting = len(decision.missing)
+            if reminder.is_due(waiting):
+                print(f"waiting for {waiting} of {len(self.hosts)} hosts, such as {decision.missing[0]}", flush=True)
             time.sleep(_PAUSE_SECONDS)
 
     def watch(self, end_ranks: Callable[[], None]) -> None:
@@ -288,7 +292,7 @@ class Host:
 
         Args:
             code: Exit code of the ranks; None if none has started.
-            reason: Of a code that is not 0.
+            reason: Reason of a code that is not 0.
         """
         self._finished.set()
         if self._watch:

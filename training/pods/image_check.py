@@ -1,8 +1,8 @@
-"""Check an image at the end of its build: what would otherwise fail on the GPUs, or be slow there without an error.
+"""Check an image at the end of its build for faults that show on the GPUs only, or as slow ranks without an error.
 
 python -m training.pods.image_check
 
-What must be there follows from the image: with CUDA, Horovod has NCCL; with the EFA userspace, NCCL's plugin loads.
+The required parts follow from the image: with CUDA, Horovod has NCCL; with the EFA userspace, NCCL's plugin loads.
 """
 
 import ctypes
@@ -14,9 +14,8 @@ from pathlib import Path
 import horovod.tensorflow as hvd
 
 from training.pods import device_checks, image_parts
-from training.pods.requested import Requested
 
-# What TensorFlow 2.15 opens on a GPU, and only there: on another machine it starts without them.
+# The libraries that TensorFlow 2.15 opens on a GPU, and only there: on another machine it starts without them.
 _CUDA_LIBRARIES = (
     *("cudart.so.12", "cublas.so.12", "cublasLt.so.12", "cudnn.so.8"),
     *("cufft.so.11", "cusolver.so.11", "cusparse.so.12"),
@@ -24,22 +23,18 @@ _CUDA_LIBRARIES = (
 
 
 def main(root: Path = Path("/")) -> int:
-    """Print what is wrong; return 1 if anything is."""
+    """Print the problems; return 1 if there are any."""
     built = {"MPI": hvd.mpi_built(), "Gloo": hvd.gloo_built(), "NCCL": hvd.nccl_built()}
     problems = [*image_parts.python(sys.version_info.releaselevel), *horovod(built)]
     if device_checks.has_cuda(root):
         problems += [*nccl(built["NCCL"], version_of("libnccl.so.2")), *cuda()]
         # After the libraries above are loaded.
         problems += image_parts.one_nccl(Path("/proc/self/maps").read_text())
-    if (root / "opt/amazon/efa").exists():
-        problems += map(str, device_checks.efa_plugin(Requested(efa=1), root))
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
-    return 1 if problems else 0
+    return image_parts.verdict(problems, root)
 
 
 def horovod(built: Mapping[str, int]) -> Iterator[str]:
-    """Yield what Horovod was built without."""
+    """Yield the parts without which Horovod was built."""
     for name in ("MPI", "Gloo"):
         if not built[name]:
             yield f"Horovod was built without {name}; its build's log says why"
@@ -55,7 +50,7 @@ def nccl(built: int, loaded: int) -> Iterator[str]:
 
 
 def cuda() -> Iterator[str]:
-    """Yield what TensorFlow and XLA would miss on a GPU."""
+    """Yield the files that TensorFlow and XLA would miss on a GPU."""
     for name in _CUDA_LIBRARIES:
         try:
             ctypes.CDLL(f"lib{name}")

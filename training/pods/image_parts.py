@@ -1,10 +1,14 @@
-"""What the check of each image looks at, whatever its framework is: Python, and NCCL."""
+"""The parts that the check of each image looks at, whatever its framework is: Python, and NCCL."""
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-__all__ = ["new_enough", "one_nccl", "python"]
+from training.pods import device_checks
+from training.pods.requested import Requested
+
+__all__ = ["new_enough", "one_nccl", "python", "verdict"]
 
 #: NCCL's own number of 2.18.5, the first for P5; the EFA plugin needs 2.17.1 (https://github.com/aws/aws-ofi-nccl).
 _OLDEST_NCCL = 21805
@@ -32,6 +36,16 @@ def one_nccl(maps: str) -> Iterator[str]:
     found = sorted(set(re.findall(r"/\S*libnccl\.so\S*", maps)))
     if len(found) > 1:
         yield f"a rank loads several NCCLs: {', '.join(found)}; keep one"
+
+
+def verdict(problems: Sequence[str], root: Path) -> int:
+    """Print the problems of an image, and those of its EFA plugin; return 1 if there are any."""
+    found = list(problems)
+    if (root / "opt/amazon/efa").exists():
+        found += map(str, device_checks.efa_plugin(Requested(efa=1), root))
+    for problem in found:
+        print(f"error: {problem}", file=sys.stderr)
+    return 1 if found else 0
 
 
 def _words(number: int) -> str:

@@ -21,7 +21,7 @@ from training.runtime import listing
 #: https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/
 TERMINATION_LOG = Path("/dev/termination-log")
 
-# Of a worker; a container that restarts does not have it any more.
+# A worker's file; a container that restarts has lost it.
 _DECISION = '"${TMPDIR:-/tmp}/job-end"'
 
 # Kubernetes keeps this many bytes of a reason.
@@ -76,7 +76,7 @@ def keep(end: JobEnd, hosts: Sequence[str], port: int) -> None:
 
 
 def recall(hosts: Sequence[str], port: int) -> None:
-    """Raise what an earlier launcher of this job has decided, if any of these workers has it.
+    """Raise the decision of an earlier launcher of this job, if any of these workers has it.
 
     All are asked, because a worker that was replaced since does not have it.
     """

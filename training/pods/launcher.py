@@ -4,7 +4,7 @@ python -m training.pods.launcher --restarts 10 --gpus 8 --efa 4 /etc/mpi/hostfil
 
 Ranks that failed start again here, in the same pod and the same log. Exit code 2, the user's mistake, ends the job at
 once, as do workers that do not answer in time, a worker that the gate rejects, and a network that is not the EFA that
-the job requested. What ended it is the last line of the log and the container's termination message.
+the job requested. The cause of its end is the last line of the log and the container's termination message.
 
 Kubernetes ends a launcher with SIGTERM, at which mpirun would kill the ranks after a second. This program sends mpirun
 SIGUSR1 instead. mpirun forwards it to every rank; the ranks save a checkpoint and end, and then mpirun ends.
@@ -51,7 +51,7 @@ class Settings:
 
     hostfile: Path
     port: int
-    """Of the workers' sshd."""
+    """Port of the workers' sshd."""
     timeout: int
     """Seconds in which the workers must answer."""
     workers: int | None

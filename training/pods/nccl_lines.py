@@ -6,7 +6,7 @@ The EFA plugin (https://github.com/aws/aws-ofi-nccl) adds the libfabric provider
 import re
 from dataclasses import dataclass, field
 
-#: What each of these lines contains.
+#: The mark of each of these lines.
 MARK = "NCCL "
 
 # Only from the start of a word: from each of its characters, a long word would take quadratic time.
@@ -56,7 +56,7 @@ class NcclLines:
     missing: str | None = None
 
     def read(self, line: str) -> None:
-        """Parse one line, which may have mpirun's tag; ignore what is not NCCL's."""
+        """Parse one line, which may have mpirun's tag; ignore lines that are not NCCL's."""
         if missing := _MISSING.search(line):
             self.missing = missing[1]
         found = _NCCL.search(line)

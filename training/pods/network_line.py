@@ -1,4 +1,4 @@
-"""The line that says what carries the gradients between the nodes, from the first lines of the ranks."""
+"""The line that names the network of the gradients between the nodes, from the first lines of the ranks."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,13 +17,13 @@ _NAMES = {"Socket": "tcp (Socket)", "IB": "InfiniBand or RoCE (IB)"}
 # Ranks of a job print their lines at the same time, unless one of them does not print at all.
 _OTHERS_SECONDS = 10.0
 
-# No line of NCCL is longer; what has no line break is not kept beyond it.
+# No line of NCCL is longer; more without a line break is not kept.
 _LONGEST = 4096
 
 
 @dataclass(slots=True)
 class NetworkWatch:
-    """What the ranks' output says about the network, until it is known; then the output is no longer parsed.
+    """Finds the network in the ranks' output, which is parsed until the network is known.
 
     Attributes:
         nodes: Workers of the job.
@@ -63,19 +63,25 @@ class NetworkWatch:
         Args:
             ended: Whether no more output comes.
         """
-        if self.line is None and self._nccl.missing and self.efa:
-            self.not_efa = True
-            self.line = f"{NETWORK_LINE}none, NCCL has no network {self._nccl.missing}{_ALTHOUGH}"
+        if self.line is None:
+            self.line, self.not_efa = self._known(ended)
+
+    def _known(self, ended: bool) -> tuple[str | None, bool]:
+        """Return the line, and whether something else than the requested EFA carries the gradients."""
+        if self._nccl.missing and self.efa:
+            return f"{NETWORK_LINE}none, NCCL has no network {self._nccl.missing}{_ALTHOUGH}", True
         found = {node: network for node, network in self._nccl.networks.items() if network.names}
-        if self.line is not None or self._last is None or not found:
-            return
-        complete = sum(len(network.processes) for network in found.values()) >= self.ranks
-        if not complete and not ended and self.clock() - self._last < _OTHERS_SECONDS:
-            return
-        parts = list(_parts(found, self.nodes, self.efa))
-        self.not_efa = bool(self.efa) and self.nodes > 1 and any(_is_other(network) for network in found.values())
-        although = _ALTHOUGH * self.not_efa
-        self.line = NETWORK_LINE + ("; ".join(parts) if self.nodes > 1 else _one_node(found)) + although
+        if not found or not (ended or self._have_printed(found)):
+            return None, False
+        if self.nodes <= 1:
+            return NETWORK_LINE + _one_node(found), False
+        not_efa = bool(self.efa) and any(_is_other(network) for network in found.values())
+        return NETWORK_LINE + "; ".join(_parts(found, self.nodes, self.efa)) + _ALTHOUGH * not_efa, not_efa
+
+    def _have_printed(self, found: dict[str, Network]) -> bool:
+        """Return whether all ranks have printed their network, or no other line came for some seconds."""
+        printed = sum(len(network.processes) for network in found.values())
+        return printed >= self.ranks or (self._last is not None and self.clock() - self._last >= _OTHERS_SECONDS)
 
 
 def _is_other(network: Network) -> bool:

@@ -1,4 +1,4 @@
-"""Check a worker before its ranks start: what the job has requested, its disks and its clock.
+"""Check a worker before its ranks start: the requested devices, its disks and its clock.
 
 python -m training.pods.node_check --gpus 8 --efa 4 --mount /fsx
 

@@ -46,7 +46,7 @@ def run(
     Args:
         command: It starts the ranks.
         network: Reads their output.
-        forwarded: What the command gets for a stop request.
+        forwarded: Signal that the command gets for a stop request.
         watch: Called when the command runs, with a function that ends it. That is to be called until it has ended:
             first it sends SIGTERM, later SIGKILL.
     """

@@ -14,7 +14,7 @@ from training.pods.network_line import NetworkWatch
 _PART = 65536
 _PAUSE_MILLISECONDS = 500
 
-# What is left of standard error for the reason; mpirun and horovodrun print their own lines after the ranks'.
+# The part of standard error that is kept for the reason; mpirun and horovodrun print their own lines after the ranks'.
 _KEPT = 16384
 
 # Processes of ssh may keep the pipe open after mpirun's end.
@@ -69,7 +69,7 @@ class RanksOutput:
             self._thread.start()
 
     def finish(self) -> None:
-        """Forward what is left after the command's end."""
+        """Forward the rest after the command's end."""
         self._deadline = time.monotonic() + _DRAIN_SECONDS
         self._thread.join()
 
@@ -108,7 +108,7 @@ class RanksOutput:
         return self._deadline is not None and time.monotonic() > self._deadline
 
     def _forward_part(self, stream: _Stream) -> bool:
-        """Forward what has come; return whether more may come."""
+        """Forward the output so far; return whether more may come."""
         part = os.read(stream.source, _PART)
         stream.open = bool(part) and _write(stream.target, part)
         if stream.open:

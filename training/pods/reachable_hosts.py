@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
-from training.runtime import command_line, files
+from training.runtime import files, options
+from training.runtime.command_line import parser_of, whole_number
 from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.options import option
 
 #: The workers that have answered since the ranks were started.
 ANSWERED = Path(tempfile.gettempdir()) / "reachable_hosts"
@@ -28,30 +29,16 @@ _SECONDS = 2.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """The settings of one run."""
+    """The command line, an option a field."""
 
-    script: Path
-    port: int
-    """Of the workers' sshd."""
-    answered: Path
-    """The file with the workers that have answered."""
+    script: Path = option(Path, "the operator's discovery script", positional=True)
+    port: int = option(whole_number(1, 65535), "of the workers' sshd", default=2222)
+    answered: Path = option(Path, "file for the workers that have answered", default=ANSWERED)
 
-    @classmethod
-    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
-        """Return the settings of a command line."""
-        parser = command_line.Parser(
-            prog="python -m training.pods.reachable_hosts", description=(__doc__ or "").splitlines()[0]
-        )
-        add = parser.add_argument
-        add("script", type=Path, help="the operator's discovery script")
-        add("--port", type=command_line.whole_number(1, 65535), default=2222, help="of the workers' sshd (%(default)s)")
-        add(
-            "--answered",
-            type=Path,
-            default=ANSWERED,
-            help="file for the workers that have answered (%(default)s)",
-        )
-        return cls(**vars(parser.parse_args(arguments)))
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line."""
+    return options.parse(Settings, parser_of("training.pods.reachable_hosts", __doc__), arguments)
 
 
 def no_answer(host: str, port: int) -> str | None:
@@ -83,7 +70,7 @@ def reachable(hosts: Sequence[str], port: int, answered: Path) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the hosts, one a line, and return the exit code; after a code other than 0 Horovod asks again."""
     try:
-        settings = Settings.parse(arguments)
+        settings = parse(arguments)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return USER_ERROR

@@ -13,7 +13,7 @@ _MOST_THREADS = 64
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What a worker answered.
+    """The answer of a worker.
 
     Attributes:
         code: The command's exit code, 255 if ssh failed; None if the time was over.
@@ -35,7 +35,7 @@ def run(hosts: Sequence[str], port: int, command: str, *, seconds: float) -> dic
 
     Args:
         hosts: Names of workers.
-        port: Of their sshd.
+        port: Port of their sshd.
         command: For the shell of the worker's user.
         seconds: The time that each has.
     """

@@ -1,4 +1,4 @@
-"""What a job has requested for each of its workers, as options of the programs that check it."""
+"""The requests of a job for each of its workers, as options of the programs that check them."""
 
 import argparse
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from training.runtime import command_line
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Requested:
-    """The requests of one worker; what is 0 or empty is not checked."""
+    """The requests of one worker; a value of 0 or an empty one is not checked."""
 
     gpus: int = 0
     efa: int = 0

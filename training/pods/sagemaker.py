@@ -16,7 +16,6 @@ with `torchrun` gets the options by which its agents meet at the first host.
   request have none.
 """
 
-import argparse
 import errno
 import os
 import signal
@@ -25,9 +24,8 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
 
 import psutil
 
@@ -36,8 +34,10 @@ from training.pods.host_reports import PORT, Decision, Host
 from training.pods.network_line import NetworkWatch
 from training.pods.sagemaker_folders import ROOT, Folders, Hosts
 from training.pods.worker import adopt_orphans
-from training.runtime import command_line
+from training.runtime import options
+from training.runtime.command_line import parser_of, whole_number
 from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.options import option
 from training.runtime.stop_request import STOPPED
 
 _TORCHRUN = "torchrun"
@@ -64,29 +64,18 @@ _TERMINATED = first_process.SIGNAL_CODES + signal.SIGTERM
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """The settings of one job, the same on every host."""
+    """The command line, an option a field; the same on every host."""
 
-    processes_per_host: int
-    timeout: int
-    """Seconds in which every host must report."""
-    root: Path
-    """SageMaker's folder."""
-    command: tuple[str, ...]
+    processes_per_host: int = option(whole_number(1), "ranks of each host: one per GPU")
+    timeout: int = option(whole_number(1), "seconds for every host to report", default=600)
+    root: Path = option(Path, "SageMaker's folder, or another for a run without SageMaker", default=ROOT)
+    command: tuple[str, ...] = option(str, "-- python -m … or -- torchrun …", rest=True)
 
-    @classmethod
-    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
-        """Return the settings of a command line; the words after '--' become `command`."""
-        parser = command_line.Parser(
-            prog="python -m training.pods.sagemaker", description=(__doc__ or "").splitlines()[0]
-        )
-        add, whole = parser.add_argument, command_line.whole_number
-        add("--processes-per-host", type=whole(1), required=True, help="ranks of each host: one per GPU")
-        add("--timeout", type=whole(1), default=600, help="seconds for every host to report (%(default)s)")
-        add("--root", type=Path, default=ROOT, help="folder in place of %(default)s, for a run without SageMaker")
-        add("command", nargs=argparse.REMAINDER, help="-- python -m … or -- torchrun …")
-        given = vars(parser.parse_args(arguments))
-        command = first_process.command_of(given.pop("command"), "python")
-        return cls(command=command, **given)
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line; the words after '--' become `command`."""
+    given = options.parse(Settings, parser_of("training.pods.sagemaker", __doc__), arguments)
+    return replace(given, command=first_process.command_of(given.command, "python"))
 
 
 def launch_command(settings: Settings, hosts: Hosts, program: Sequence[str]) -> list[str]:
@@ -182,7 +171,7 @@ def run_job(settings: Settings, folders: Folders) -> Decision:
 
 
 def end_processes() -> None:
-    """End what the ranks have left running."""
+    """End the processes that the ranks have left."""
     left = psutil.Process().children(recursive=True)
     for process in left:
         with suppress(psutil.Error):
@@ -202,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     adopt_orphans()
     folders = Folders(ROOT)
     try:
-        settings = Settings.parse(arguments)
+        settings = parse(arguments)
         folders = Folders(settings.root)
         end = run_job(settings, folders)
     except UserError as error:

@@ -1,4 +1,4 @@
-"""What SageMaker gives a container, and what it takes from it: the files below /opt/ml.
+"""The files that SageMaker gives a container, and those that it takes from it: below /opt/ml.
 
 https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html,
 https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-output.html and, for the list of hosts,
@@ -132,7 +132,7 @@ class Folders:
             print(f"warning: {path} cannot be written ({error.strerror})", file=sys.stderr, flush=True)
 
     def hand_over(self) -> None:
-        """Copy what the runs below the checkpoints' folder have written, except for checkpoints and locks."""
+        """Copy the files of the runs below the checkpoints' folder, except for checkpoints and locks."""
         try:
             for source in self._written():
                 is_model = source.match(_EXPORTED)

@@ -61,7 +61,7 @@ def training(
         buckets: The bucket of each record of the split, from 0.
         segments: The finished segments of this epoch, as `epoch_order.resume` returns them.
         batch_size: Images per step and rank.
-        rank: Of the run, from 0.
+        rank: Rank of the run, from 0.
         size: Ranks of the run.
         seed: The run's '--seed'.
         epoch: From 0.
@@ -86,7 +86,7 @@ def evaluation(buckets: NDArray[Any], *, batch_size: int, rank: int, size: int) 
     Args:
         buckets: The bucket of each record of the split, from 0.
         batch_size: Images per step and rank.
-        rank: Of the run, from 0.
+        rank: Rank of the run, from 0.
         size: Ranks of the run.
     """
     rows, weights, steps = [np.zeros((0, batch_size), np.int64)], [np.zeros((0, batch_size), np.float32)], []

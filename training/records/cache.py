@@ -28,7 +28,7 @@ class CachedRecords(Records):
     def __init__(self, records: Records, kept: range) -> None:
         self._records, self._range = records, kept
         self._contents: dict[int, bytes] = {}
-        self.damage, self.damaged = records.damage, records.damaged
+        self.damage, self.damaged, self.fingerprint = records.damage, records.damaged, records.fingerprint
 
     def __len__(self) -> int:
         return len(self._records)

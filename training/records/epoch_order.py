@@ -58,7 +58,7 @@ def training(
         records: Records of the split.
         segments: The finished segments of this epoch, as `resume` returns them.
         batch_size: Images per step and rank.
-        rank: Of the run, from 0.
+        rank: Rank of the run, from 0.
         size: Ranks of the run.
         seed: The run's '--seed'.
         epoch: From 0.

@@ -64,7 +64,7 @@ def features(example: bytes) -> Features:
     """Return the features of a serialized Example.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not an example.
     """
     try:
         parsed = _example_class().FromString(example)

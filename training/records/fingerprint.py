@@ -1,7 +1,7 @@
 """The fingerprint of a dataset: by it a resumed run knows that its record numbers still mean the same records.
 
-It has an entry for each file or class folder, made of what a start reads anyway: names, sizes and the places of the
-records. A file with other content, but records of the same sizes in the same order, is not recognized.
+It has an entry for each file or class folder, made of values that a start reads anyway: names, sizes and the places of
+the records. A file with other content, but records of the same sizes in the same order, is not recognized.
 """
 
 import hashlib

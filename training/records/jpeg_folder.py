@@ -89,7 +89,7 @@ def load(folder: Path, split: str, *, team: Team, classes: int) -> JpegFolder:
 
     Raises:
         UserError: There are more classes than the network has outputs, a class without training images, no image, or
-            one that is no JPEG.
+            one that is not a JPEG.
     """
     images, trained = team.on_rank_zero(lambda: _folders(folder, split, classes))
     files = team.share(lambda name: _files(images / name), trained)

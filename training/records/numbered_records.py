@@ -1,4 +1,4 @@
-"""The interface of every dataset: records with numbers from 0, each with an image and what is known of it."""
+"""The interface of every dataset: records with numbers from 0, each with an image and its annotations."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -81,7 +81,7 @@ class Records(ABC):
 
     @abstractmethod
     def parse(self, contents: "tf.Tensor", numbers: "tf.Tensor") -> "tuple[tf.Tensor, ...]":
-        """Return what contents contain, as TensorFlow operations: a row for each record.
+        """Return the parts of contents, as TensorFlow operations: a row for each record.
 
         Of classified images these are the JPEGs (strings) and the labels (int64, from 1).
         """

@@ -25,7 +25,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Work:
-    """What turns a record's number into an element of a batch.
+    """The functions that turn a record's number into an element of a batch.
 
     Only `read` is Python at run time; TensorFlow compiles the others.
     """
@@ -42,7 +42,7 @@ class Work:
     """The batch's shape of each part of an element; None in a shape is the largest of the batch. Default: all elements
     have the same shapes."""
     release: Callable[[], None] = _nothing
-    """Releases what `make` holds in memory."""
+    """Releases the memory of `make`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,7 +72,7 @@ class Released:
         return self._function(*values)
 
     def release(self) -> None:
-        """Release the function and what it holds."""
+        """Release the function and the objects that it refers to."""
         self._function = None
 
 
@@ -88,7 +88,7 @@ def batches(
         start_step: The first step.
 
     Returns:
-        The dataset, and a function that releases what it reads; `Work.release` is the caller's.
+        The dataset, and a function that releases its resources; `Work.release` is the caller's.
     """
     steps, batch_size = todo.numbers.shape
     chunks = -(-batch_size // _CHUNK)

@@ -1,7 +1,7 @@
 """The batches of a rank without its damaged records: others take their places, so that every step is complete."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +14,8 @@ from training.records.stages import Pass
 from training.records.tfrecords import DamagedRecordError
 from training.runtime.errors import UserError
 
-FindDamaged = Callable[[Sequence[int]], dict[int, DamagedRecordError]]
-"""Processes each of these records alone, and returns the errors of the damaged ones."""
+Check = Callable[[int], object]
+"""Processes a record alone, as the pipeline does, and raises its DamagedRecordError if it is damaged."""
 
 Finish = Callable[[Iterable[Any]], Iterator[Any]]
 """Turns the batches of `stages` into others, each in its turn; it raises a TensorFlow error for one that it cannot."""
@@ -27,13 +27,13 @@ class UndamagedBatches:
     def __init__(
         self, *, threads: int, device: str | None = None, skip_damaged: bool = False, finish: Finish = iter
     ) -> None:
-        """Set what all passes share.
+        """Set the values that all passes share.
 
         Args:
             threads: Threads that make elements.
             device: Device of the batches. Default: the machine's memory.
             skip_damaged: Whether another record replaces a damaged one. Default: a damaged record ends the run.
-            finish: What follows the stages of tf.data. Default: nothing.
+            finish: Stage behind those of tf.data. Default: none.
         """
         self._threads, self._device, self._skip, self._finish = threads, device, skip_damaged, finish
         self.skipped_records: set[int] = set()
@@ -42,7 +42,7 @@ class UndamagedBatches:
     def batches(
         self,
         todo: Pass,
-        find_damaged: FindDamaged,
+        check: Check,
         *,
         start_step: int = 0,
         weight_of_replaced: int = 1,
@@ -54,7 +54,7 @@ class UndamagedBatches:
 
         Args:
             todo: The pass.
-            find_damaged: The search in the records of a batch that failed.
+            check: The check of each record of a batch that failed: tf.data reports the error, but not the record.
             start_step: The first step.
             weight_of_replaced: The largest weight of a replaced record, 0 in an evaluation.
             buckets: The bucket of each record of the split; one of the same bucket replaces a record. Default: any.
@@ -63,7 +63,7 @@ class UndamagedBatches:
             UserError: A record is damaged and must not be skipped, or a file cannot be read. On this rank only.
         """
         todo, step = replace(todo, numbers=todo.numbers.copy(), weights=todo.weights.copy()), start_step
-        # Of this pass only: whether a damaged image decodes may depend on the crop. Thus an epoch's batches do not
+        # Only for this pass: whether a damaged image decodes may depend on the crop. Thus an epoch's batches do not
         # depend on earlier epochs, which a resumed run has not read.
         damaged: set[int] = set()
         retried = -1
@@ -76,7 +76,7 @@ class UndamagedBatches:
                         step += 1
                 # UnicodeDecodeError: TensorFlow puts the bytes that it could not parse into its message.
                 except (tf.errors.OpError, UnicodeDecodeError):
-                    errors = self._report(find_damaged(todo.numbers[step]))
+                    errors = self._damaged(todo.numbers[step].tolist(), check)
                     # A step without a damaged record, such as after a read that failed once, is retried once.
                     if not errors and retried == step:
                         raise
@@ -84,14 +84,20 @@ class UndamagedBatches:
                     if errors and not self._skip:
                         raise next(iter(errors.values())) from None
                     damaged |= set(errors)
-                    self._replace(todo, step, damaged, find_damaged, weight_of_replaced, buckets)
+                    self._replace(todo, step, damaged, check, weight_of_replaced, buckets)
                 finally:
                     close()
         finally:
             todo.work.release()
 
-    def _report(self, errors: dict[int, DamagedRecordError]) -> dict[int, DamagedRecordError]:
-        """Return the errors of damaged records; if they are skipped, print one warning for each."""
+    def _damaged(self, numbers: Iterable[int], check: Check) -> dict[int, DamagedRecordError]:
+        """Return the errors of the damaged records among some; if they are skipped, print one warning for each."""
+        errors = {}
+        for number in dict.fromkeys(numbers):
+            try:
+                check(number)
+            except DamagedRecordError as damage:
+                errors[number] = damage
         if self._skip:
             for number, error in errors.items():
                 if number not in self.skipped_records:
@@ -105,7 +111,7 @@ class UndamagedBatches:
         todo: Pass,
         step: int,
         damaged: set[int],
-        find_damaged: FindDamaged,
+        check: Check,
         weight: int,
         buckets: NDArray[Any] | None,
     ) -> None:
@@ -115,13 +121,13 @@ class UndamagedBatches:
         for place in range(step * batch_size, (step + 1) * batch_size):
             if int(order[place]) in damaged:
                 candidates = _before(order, place, buckets)
-                order[place] = self._first_undamaged(candidates, damaged, find_damaged)
+                order[place] = self._first_undamaged(candidates, damaged, check)
                 weights[place] = min(weights[place], weight)
 
-    def _first_undamaged(self, candidates: Iterable[int], damaged: set[int], find_damaged: FindDamaged) -> int:
+    def _first_undamaged(self, candidates: Iterable[int], damaged: set[int], check: Check) -> int:
         for number in candidates:
             # It is read here, because a resumed run has not read it yet.
-            if number not in damaged and not self._report(find_damaged([number])):
+            if number not in damaged and not self._damaged([number], check):
                 return number
             damaged.add(number)
         raise UserError("all records of this rank are damaged; convert the dataset again")

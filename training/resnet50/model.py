@@ -18,7 +18,7 @@ from training.runtime.errors import UserError
 _BLOCKS = (3, 4, 6, 3)
 _WIDTH = 64
 
-# Of ResNet-50 without its last layer: 25,557,032 with that of 1,000 classes, as torchvision's `resnet50` counts it
+# Parameters without the last layer: 25,557,032 with that of 1,000 classes, as torchvision's `resnet50` counts them
 # (https://pytorch.org/vision/stable/models/generated/torchvision.models.resnet50.html).
 _PARAMETERS = 23_508_032
 
@@ -29,8 +29,8 @@ _KERAS = (
 )
 _FIRST_LAYER_OF_KERAS = "conv1_conv"
 
-#: Of the classifier, and so the gradients of its step: 53 convolutions, each with a scale and a shift, and the last
-#: layer's weights and bias.
+#: Weights of the classifier, and so the gradients of its step: 53 convolutions, each with a scale and a shift, and the
+#: last layer's weights and bias.
 VARIABLES = 53 * 3 + 2
 
 

@@ -1,1 +1,1 @@
-"""What every program uses: ranks, devices, checkpoints, results, files and the command line."""
+"""The parts that every program uses: ranks, devices, checkpoints, results, files and the command line."""

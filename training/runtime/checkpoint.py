@@ -1,6 +1,6 @@
 """Checkpoints that survive a stop at any moment.
 
-A checkpoint is one file: the SHA-256 of what follows in hexadecimal, a newline, and NumPy's .npz format. The file
+A checkpoint is one file: the SHA-256 of the rest in hexadecimal, a newline, and NumPy's .npz format. The file
 `latest` beside them holds the name of the newest one.
 """
 
@@ -41,7 +41,7 @@ class Checkpoint:
     arrays: Sequence[NDArray[Any]]
     """Weights and optimizer slots, in the order in which the program keeps them."""
     metadata: dict[str, Any]
-    """What else a run needs to resume, in JSON's types."""
+    """Other state that a run needs to resume, in JSON's types."""
 
 
 class DamagedError(Exception):
@@ -61,7 +61,7 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 3) -> Path:
     _remove_unfinished(folder)
     path = folder / f"step-{checkpoint.step:08d}.checkpoint"
     is_durable = write_atomically(path, _encode(checkpoint), check=_check)
-    # From here on the state is written; what fails now must not say otherwise.
+    # From here on the state is written; a later error must not say otherwise.
     try:
         # For people and programs; `newest` does not read it, because this file may be the one that was not written.
         write_atomically(folder / POINTER, f"{path.name}\n".encode())
@@ -122,7 +122,7 @@ def read(path: Path) -> Checkpoint:
         raise DamagedError(f"{path} is damaged: its content does not match its checksum")
     try:
         return _decode(body)
-    # Of zipfile, too: an archive that needs a password is a RuntimeError, and another compression NotImplementedError.
+    # Also zipfile's: an archive that needs a password is a RuntimeError, another compression a NotImplementedError.
     except (ValueError, LookupError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise DamagedError(f"{path} has the right checksum, but not the content of a checkpoint ({error})") from error
 
@@ -141,7 +141,7 @@ def _check(path: Path) -> None:
 
 
 def paths(folder: Path) -> list[Path]:
-    """Return the files of checkpoints, newest first; a name of another kind, or a folder, is none."""
+    """Return the files of checkpoints, newest first, without names of another kind and without folders."""
     found = (path for path in folder.glob("step-*.checkpoint") if _NAME.fullmatch(path.name) and not path.is_dir())
     return sorted(found, key=step_of, reverse=True)
 

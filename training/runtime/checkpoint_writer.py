@@ -16,8 +16,8 @@ from training.runtime.ranks import Variable
 class CheckpointWriter:
     """Writes the checkpoints of a run, one at a time.
 
-    A kill at any moment leaves what `checkpoint.save` leaves. As a context manager it waits at the end, by an error
-    too: the next start must find what was saved.
+    A kill at any moment leaves the same files as in `checkpoint.save`. As a context manager it waits at the end, by an
+    error too: the next start must find the checkpoint.
     """
 
     def __init__(self, output: Path, *, keep: int = 3) -> None:
@@ -52,9 +52,9 @@ class CheckpointWriter:
         It returns when the values are copied, so that training may change them.
 
         Args:
-            variables: What is the same on all ranks.
+            variables: Variables that are the same on all ranks.
             step: Steps since the run began.
-            metadata: What else the run needs to resume, in JSON's types.
+            metadata: Other state that the run needs to resume, in JSON's types.
             per_rank: float32 variables that differ from rank to rank, such as the moving statistics of batch
                 normalization.
         """

@@ -11,11 +11,6 @@ from typing import Any, NoReturn
 
 from training.runtime.errors import USER_ERROR, UserError
 
-# Options that no program has any more, with what replaces them; {} is the value.
-_REPLACED = {"--checkpoint-steps": "--checkpoint-every {}steps"}
-# Options that were flags, with what they meant.
-_WERE_FLAGS = {"--cache": "--cache records"}
-
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -23,10 +18,10 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that raises a `UserError` where argparse would print its usage and exit."""
 
     def __init__(self, **options: Any) -> None:
-        """Take what argparse takes."""
+        """Take the options of argparse's parser."""
         # An abbreviation that is unique today would be ambiguous with the next option.
         super().__init__(allow_abbrev=False, **options)
-        # No option begins with a digit: so -5min is a value, whose own error names what is allowed.
+        # No option begins with a digit: so -5min is a value, whose own error names the allowed values.
         self._negative_number_matcher = re.compile(r"-[0-9.]")
 
     def error(self, message: str) -> NoReturn:
@@ -35,21 +30,14 @@ class Parser(argparse.ArgumentParser):
             choices = [choice.strip("'") for choice in found[3].split(", ")]
             raise UserError(f"'{found[1]}' is {found[2]}; give {_or(choices)}")
         if found := re.fullmatch(r"argument (\S+): expected one argument", message):
-            raise UserError(self._without_value(found[1]))
+            raise UserError(f"'{found[1]}' has no value; give '{found[1]} <value>'")
         if found := re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL):
-            raise UserError(self._unknown(*found[1].split(" ")[:2]))
+            raise UserError(self._unknown(found[1].split(" ")[0]))
         raise UserError(re.sub(r"^argument (\S+): ", r"'\1' ", message))
 
-    def _without_value(self, option: str) -> str:
-        if option in _WERE_FLAGS:
-            return f"'{option}' is now '{_WERE_FLAGS[option]}'"
-        return f"'{option}' has no value; give '{option} <value>'"
-
-    def _unknown(self, given: str, value: str = "N") -> str:
-        name, _, joined = given.partition("=")
+    def _unknown(self, given: str) -> str:
+        name = given.partition("=")[0]
         options = [option for option in self._option_string_actions if option.startswith("--")]
-        if name in _REPLACED and _REPLACED[name].split()[0] in options:
-            return f"'{name}' is now '{_REPLACED[name].format(joined or value)}'"
         if not name.startswith("-"):
             return f"'{given}' belongs to no option; '--help' lists them"
         close = [option for option in options if name in (option[: len(name)], _initials(option))]
@@ -57,6 +45,27 @@ class Parser(argparse.ArgumentParser):
         if not close:
             return f"'{name}' is not an option; '--help' lists them"
         return f"'{name}' is not an option; did you mean {_or([repr(option) for option in close])}?"
+
+
+def described_parser(program: str, description: str | None) -> Parser:
+    """Return a parser without options, whose help has a description of several lines.
+
+    Args:
+        program: Such as `training.imagenet.convert`.
+        description: Docstring of the program.
+    """
+    formatter = argparse.RawDescriptionHelpFormatter
+    return Parser(prog=f"python -m {program}", description=description, formatter_class=formatter)
+
+
+def parser_of(program: str, description: str | None) -> Parser:
+    """Return a parser without options, whose help has the first line of a description.
+
+    Args:
+        program: Such as `training.staging`.
+        description: Docstring of the program.
+    """
+    return Parser(prog=f"python -m {program}", description=(description or "").splitlines()[0])
 
 
 def _initials(option: str) -> str:

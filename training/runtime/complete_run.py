@@ -16,7 +16,7 @@ def complete(task: Task, stop: StopRequest, check_hosts: elastic.CheckHosts, beg
     """Train from the newest checkpoint to the files of the results, with the current ranks.
 
     Args:
-        task: What is trained.
+        task: Task of the current ranks.
         stop: The stop request of this rank.
         check_hosts: Called after each checkpoint.
         began: When this start began, on `time.monotonic`.
@@ -36,8 +36,8 @@ def complete(task: Task, stop: StopRequest, check_hosts: elastic.CheckHosts, beg
             task.variables,
             task.settings,
             per_rank=task.statistics,
-            defaults=task.settings_before,
-            names=task.names,
+            # The names that each program writes, and reads again.
+            names=("position", "results", "epoch_losses", *task.names),
         )
         if written:
             task.resume(written)
@@ -75,7 +75,7 @@ def _write(task: Task, outcome: dict[str, Any]) -> None:
 
 
 def _brief(outcome: dict[str, Any], score: str) -> dict[str, Any]:
-    """Return what a log needs of the results: people read it, and mpirun cuts a line of some thousand letters."""
+    """Return the results that a log needs: people read it, and mpirun cuts a line of some thousand letters."""
     brief = {name: outcome[name] for name in (score, *files.REPORTED) if name in outcome}
     waits = outcome.get("data_wait_share_per_rank")
     return brief | ({"data_wait_share": max(waits)} if waits else {})

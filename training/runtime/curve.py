@@ -13,7 +13,7 @@ def point(epoch: float, world_size: int, *, loss: Mapping[str, float], accuracy:
     Args:
         epoch: Finished epochs; a fraction for an evaluation within one.
         world_size: Ranks that finished it.
-        loss: Values by what they are of, such as `training`.
+        loss: Losses by the names of their images, such as `training`.
         accuracy: Likewise, such as `test` or `top-1`.
     """
     values = {"loss": loss, "accuracy": accuracy}

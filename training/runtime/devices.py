@@ -1,11 +1,43 @@
-"""Which device a rank computes on."""
+"""Which device a rank computes on, and how."""
 
 import os
+from typing import TypeVar
 
 import tensorflow as tf
 
+from training.runtime import tensorflow_ranks, xla
 from training.runtime.cores import share_of_cores
 from training.runtime.errors import RankError
+from training.runtime.run_settings import TensorFlowSettings
+
+Settings = TypeVar("Settings", bound=TensorFlowSettings)
+
+
+def prepare(given: Settings, *, gradients: int) -> tuple[Settings, str]:
+    """Set up the device and connect the ranks, before anything is computed.
+
+    Args:
+        given: The command line.
+        gradients: Gradients of a step.
+
+    Returns:
+        The settings with the values of the device, and the device's name.
+    """
+    connected = tensorflow_ranks.current()
+    if given.xla != "off":
+        # Before TensorFlow looks for devices, so before a GPU has decided on XLA; without XLA it has no effect.
+        xla.limit_clusters(gradients)
+    device = pin(connected.local_rank(), connected.local_size())
+    settings = given.on_device(gpu=device != "cpu")
+    tf.keras.mixed_precision.set_global_policy(settings.precision)
+    if settings.xla == "on":
+        tf.config.optimizer.set_jit("autoclustering")
+    tf.keras.utils.set_random_seed(settings.seed)
+    if settings.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    # With the device that was chosen.
+    connected.connect()
+    return settings, device
 
 
 def pin(local_rank: int, local_size: int) -> str:

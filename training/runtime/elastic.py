@@ -1,4 +1,4 @@
-"""Elastic runs, whose ranks come and go: what `horovodrun --host-discovery-script` starts.
+"""Elastic runs, whose ranks come and go, as `horovodrun --host-discovery-script` starts them.
 
 A run under `mpirun` passes through here unchanged. https://horovod.readthedocs.io/en/v0.28.1/elastic.html
 """
@@ -22,7 +22,7 @@ def active() -> bool:
 
 
 def before_run(action: Callable[[], Value]) -> Value:
-    """Do on every rank what `run` needs, such as to read a file that all ranks can read.
+    """Prepare every rank for `run`, such as by reading a file that all ranks can read.
 
     An elastic run calls no collective operation here: a rank that joins later would call it alone, and its messages
     would be taken for those of the others.

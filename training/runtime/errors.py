@@ -7,14 +7,14 @@ USER_ERROR = 2
 
 
 class UserError(Exception):
-    """An error in the input: the message says what was given, what is allowed, and what to do."""
+    """An error in the input: the message has the given value, the allowed values, and a way to fix it."""
 
 
 class RankError(UserError):
     """An error of this rank alone, such as a damaged file that only it reads: the other ranks do not know of it."""
 
 
-#: What a network file system reports that was lost, often for a while; EIO may be a damaged disk too.
+#: The errors of a network file system that was lost, often for a while; EIO may be a damaged disk too.
 LOST_FILE_SYSTEM = (errno.EIO, errno.ESTALE, errno.ESHUTDOWN, errno.ETIMEDOUT, errno.ENOTCONN)
 
 

@@ -52,7 +52,7 @@ class Timer:
         self._since, self._retry = time.monotonic(), False
 
     def retry(self) -> None:
-        """Be due after a minute: what has happened has failed."""
+        """Be due after a minute: the last try has failed."""
         self._retry = True
 
     @property

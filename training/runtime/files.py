@@ -14,8 +14,8 @@ from training.runtime.errors import UserError
 #: How the line with the results of a program begins, for who has its log alone, such as `trainctl bench`.
 RESULTS_LINE = "results: "
 
-#: What that line has of a training run, beside its score: what the report of `trainctl bench` shows. results.json has
-#: everything.
+#: The figures of a training run in that line, beside its score: those in the report of `trainctl bench`. results.json
+#: has everything.
 REPORTED = ("images_per_second", "wall_images_per_second", "wall_seconds", "step_milliseconds", "global_batch_size")
 
 
@@ -25,8 +25,8 @@ def write_atomically(
     """Write a file so that a reader, or a machine that stops, finds the old content or the new one.
 
     Args:
-        path: Of the file.
-        content: Of the file; large parts need not be joined, which would copy them.
+        path: Path of the file.
+        content: Content of the file; large parts need not be joined, which would copy them.
         check: Called with the written file before it gets its name; raises to reject it.
 
     Returns:

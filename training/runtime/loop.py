@@ -1,4 +1,4 @@
-"""Epochs and steps: what happens between two starts of a run."""
+"""Epochs and steps between two starts of a run."""
 
 import time
 from collections.abc import Iterator
@@ -31,19 +31,19 @@ class Loop:
         """Train nothing yet.
 
         Args:
-            task: What is trained.
+            task: Task of the current ranks.
             stop: The stop request of this rank.
-            writer: Of the checkpoints.
+            writer: Writer of the checkpoints.
             written: The metadata of the checkpoint that the run resumes from; empty without one.
             began: When this start began, on `time.monotonic`.
         """
-        self.position = _position(written, task)
+        self.position = Position.from_json(written["position"]) if written else Position()
         self.outcome: dict[str, Any] = written.get("results", {})
         self._task, self._plan, self._stop, self._writer = task, task.plan, stop, writer
         self._steps = Steps(task.plan, task.train_step)
         self._clock = WallClock(began, self.outcome)
         self._seconds_before: float = self.outcome.get("training_seconds", 0.0)
-        self._epoch_losses = _epoch_losses(written)
+        self._epoch_losses = LossSum(written.get("epoch_losses"))
         self._checkpoints, self._evaluations = Timer(self._plan.checkpoint_every), Timer(self._plan.evaluate_every)
         self._save_at_end = self._evaluate_at_end = False
         self._progress = Progress(self._steps, stop, (self._checkpoints, self._evaluations))
@@ -64,7 +64,7 @@ class Loop:
         return self.outcome
 
     def _warn(self) -> None:
-        """Warn of what the run is too short for."""
+        """Warn of checkpoints and evaluations for which the run is too short."""
         plan = self._plan
         steps = plan.epochs * max(1, plan.training_images // (plan.batch_size * ranks.size()))
         for option, each, loss in (
@@ -261,22 +261,3 @@ class _Batches:
         if not self._early:
             self._early.append(next(self._batches, None))
         return self._early[0] is None
-
-
-def _position(written: dict[str, Any], task: Task) -> Position:
-    """Return the position from the metadata of a checkpoint."""
-    if not written:
-        return Position()
-    if "position" not in written:
-        # Of the digits, when they were saved between epochs only.
-        return Position(step=int(task.optimizer.iterations), epoch=written["epoch"])
-    return Position.from_json(written["position"])
-
-
-def _epoch_losses(written: dict[str, Any]) -> LossSum:
-    """Return the losses of an unfinished epoch from the metadata of a checkpoint."""
-    if "epoch_loss" in written:
-        # Written before losses had names.
-        loss, steps = written["epoch_loss"]
-        return LossSum({"weight": steps, "training": loss})
-    return LossSum(written.get("epoch_losses"))

@@ -13,12 +13,12 @@ class LossSum:
     """Sums of losses, each with a name, over steps with a weight.
 
     Attributes:
-        names: Of the losses, in the order of the first step; empty before it.
+        names: Names of the losses, in the order of the first step; empty before it.
         vector: The weight of all steps and the sum of each loss: those of several ranks can be added.
     """
 
     def __init__(self, totals: Mapping[str, float] | None = None) -> None:
-        """Start with what `to_json` has returned. Default: with nothing."""
+        """Start with the result of `to_json`. Default: with nothing."""
         totals = totals or {_WEIGHT: 0.0}
         self.names = [name for name in totals if name != _WEIGHT]
         self.vector = np.array([totals[name] for name in (_WEIGHT, *self.names)], np.float64)
@@ -36,7 +36,7 @@ class LossSum:
 
     @property
     def weight(self) -> float:
-        """Of all steps."""
+        """Weight of all steps."""
         return float(self.vector[0])
 
     @property

@@ -11,7 +11,7 @@ def is_known(written: Mapping[str, Any], names: Sequence[str]) -> bool:
 
     Args:
         written: The metadata.
-        names: What the program reads, besides what each reads.
+        names: Names that the program reads, besides those that every program reads.
     """
     needed = {"settings", "world_size", *names}
     return needed <= written.keys() and all(_KINDS[name](written[name]) for name in _KINDS if name in written)
@@ -63,11 +63,8 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "settings": _is_mapping,
     "world_size": _is_whole,
     "position": _is_position,
-    "epoch": _is_whole,
     "results": _are_results,
     "epoch_losses": _are_sums,
-    # Of checkpoints from before losses had names.
-    "epoch_loss": lambda value: _is_list(value, _is_number) and len(value) == 2,
     "skipped": _are_skipped,
     "training_images": _is_whole,
     "dataset": lambda value: _is_mapping(value, lambda entry: isinstance(entry, str)),

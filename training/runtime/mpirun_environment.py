@@ -1,4 +1,4 @@
-"""The ranks that mpirun has started, by what it and the launcher say in their environment: no MPI is called."""
+"""The ranks that mpirun has started, by the variables that it and the launcher set: no MPI is called."""
 
 import json
 import re
@@ -32,7 +32,7 @@ class MpirunRanks:
         rank: This process's number, from 0.
         local_rank: Its number on its machine or in its pod, from 0.
         local_size: The number of ranks on this machine or in this pod.
-        addresses: Of each rank, `name:port`.
+        addresses: Address of each rank, `name:port`.
     """
 
     rank: int

@@ -25,7 +25,7 @@ _GROUP = 1_000_000
 # Gradients of this size are sent while others are computed: as in the example of tf.distribute's CommunicationOptions.
 _PACK_BYTES = 50 * 1024 * 1024
 
-# What TensorFlow's operations for groups take on every device.
+# The type that TensorFlow's operations for groups take on every device.
 _WORD = np.dtype(np.int64)
 
 
@@ -173,7 +173,7 @@ class MultiworkerRanks(TensorFlowRanks):
         return tf.device(f"/job:worker/replica:0/task:{self.rank()}/device:CPU:0")
 
     def _next(self) -> dict[str, Any]:
-        """Return what every rank says of its next operation: the same, because all call them in the same order."""
+        """Return the description of every rank's next operation: the same, because all call them in the same order."""
         return {"group_size": self.size(), "group_key": _GROUP, "instance_key": next(self._keys)}
 
 

@@ -10,7 +10,7 @@ from training.runtime.files import make_atomically
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Network:
-    """The model, and what changes it. A layer is frozen by its `trainable`, before the network is made."""
+    """The model and its optimizer. A layer is frozen by its `trainable`, before the network is made."""
 
     model: tf.keras.Model
     optimizer: tf.keras.mixed_precision.LossScaleOptimizer

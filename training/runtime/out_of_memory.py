@@ -1,4 +1,4 @@
-"""Memory that does not suffice: the error says what to lower."""
+"""Memory that does not suffice: the error names the options to lower."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +13,10 @@ _WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "OUT_OF_MEMORY", "ALLOC_FAILED"
 
 @contextmanager
 def reported(lower: str) -> Iterator[None]:
-    """Turn TensorFlow's errors of a memory that does not suffice into one that says what to do.
+    """Turn TensorFlow's errors of a memory that does not suffice into one that says how to fix it.
 
     Args:
-        lower: What to do, such as "give '--batch-size' 128 or less".
+        lower: Options to change, such as "give '--batch-size' 128 or less".
 
     Raises:
         RankError: The memory of this rank's device, or of its machine, does not suffice.

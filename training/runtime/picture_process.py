@@ -14,9 +14,9 @@ def draw(
     """Run a module that draws a picture, and print a warning where that fails; the run has succeeded in any case.
 
     Args:
-        picture: What it draws.
+        picture: Name of the picture.
         module: Such as `training.runtime.curve_picture`.
-        arguments: Of the module.
+        arguments: Arguments of the module.
         again: Whether the same command draws it later, too.
         seconds: After which it counts as failed.
     """

@@ -1,4 +1,4 @@
-"""The position of a run: what it needs to resume at the next image."""
+"""The position of a run, with which it resumes at the next image."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class Position:
     Attributes:
         step: Steps since the run began, over all epochs.
         epoch: Finished epochs.
-        segments: What is done of the epoch after them: a segment for each number of ranks or batch size.
+        segments: Finished parts of the epoch after them: a segment for each number of ranks or batch size.
     """
 
     step: int = 0
@@ -54,7 +54,7 @@ class Position:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Position":
-        """Return what `to_json` wrote.
+        """Return the position from the result of `to_json`.
 
         Raises:
             ValueError: It did not write that.

@@ -1,4 +1,4 @@
-"""What all ranks learn of each other between two steps."""
+"""The exchange of progress between all ranks, between two steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from training.runtime.stop_request import StopRequest
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchanged:
-    """What every rank knows after an exchange."""
+    """The progress of all ranks, the same on each."""
 
     stop: bool
     """Whether any rank got a stop request."""
     due: Sequence[bool]
-    """Of each timer, whether its minutes have passed on rank zero's clock."""
+    """For each timer, whether its minutes have passed on rank zero's clock."""
     losses: LossSum
-    """Of all ranks, since the exchange before."""
+    """Losses of all ranks since the exchange before."""
     finite_losses: LossSum
     """Without the steps whose losses were not finite."""
     speeds: NDArray[np.float64]
@@ -38,7 +38,7 @@ class Progress:
         """Exchange nothing yet.
 
         Args:
-            steps: Of this rank.
+            steps: Steps of this rank.
             stop: The stop request of this rank.
             timers: Whose minutes count on rank zero only.
         """
@@ -46,7 +46,7 @@ class Progress:
         self._steps_before = 0
 
     def exchange(self) -> Exchanged:
-        """Wait for the step in flight, and exchange what has happened since the last exchange."""
+        """Wait for the step in flight, and exchange the progress since the last exchange."""
         self._steps.finish()
         losses, finite = self._steps.take_losses()
         throughput = self._steps.throughput

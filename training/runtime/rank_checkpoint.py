@@ -1,9 +1,7 @@
 """Resume the state of all ranks: rank zero reads it, the others get it by broadcast."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,6 @@ def resume(
     settings: Mapping[str, Any],
     *,
     per_rank: Sequence[Variable] = (),
-    defaults: Mapping[str, Any] = MappingProxyType({}),
     names: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Set the variables of every rank and return the metadata of the checkpoint; empty without a checkpoint.
@@ -34,15 +31,14 @@ def resume(
         variables: All that training changes, optimizer slots included: they must exist by now.
         settings: The options that decide what is learned; a run resumes only with the same.
         per_rank: As they were saved: each rank gets its values, or the mean where the number of ranks is another.
-        defaults: What runs did before a setting existed, for the settings that are newer than checkpoints may be.
-        names: What the program reads from the metadata, besides `world_size`.
+        names: Names that the program reads from the metadata, besides `settings` and `world_size`.
 
     Raises:
         UserError: The checkpoints are those of another run or program, or none can be written; on every rank.
     """
     # Rank zero alone reads, so that no rank resumes from an older file or stops alone at a damaged one.
-    written, rows = on_rank_zero(lambda: _read(output, variables, per_rank, _Expected(settings, defaults, names)))
-    # What rank zero has read, or drawn at random, reaches the others here.
+    written, rows = on_rank_zero(lambda: _read(output, variables, per_rank, settings, names))
+    # The values that rank zero has read, or drawn at random, reach the others here.
     ranks.current().copy_variables([*variables, *per_rank])
     if rows is not None:
         own = rows[ranks.rank()] if len(rows) == ranks.size() else rows.mean(axis=0, dtype=np.float64)
@@ -50,23 +46,20 @@ def resume(
     return written
 
 
-@dataclass(frozen=True, slots=True)
-class _Expected:
-    """What the metadata of a checkpoint must hold."""
-
-    settings: Mapping[str, Any]
-    defaults: Mapping[str, Any]
-    names: Sequence[str]
-
-
 def _read(
-    output: Path, variables: Sequence[Variable], per_rank: Sequence[Variable], expected: _Expected
+    output: Path,
+    variables: Sequence[Variable],
+    per_rank: Sequence[Variable],
+    settings: Mapping[str, Any],
+    names: Sequence[str],
 ) -> tuple[dict[str, Any], NDArray[np.float32] | None]:
     check_folder(output)
     found = checkpoint.newest(output / FOLDER)
     if found is None:
         return {}, None
-    _check_metadata(output, found.metadata, expected)
+    if not metadata.is_known(found.metadata, names):
+        raise another_program(output)
+    check_settings(output, settings, found.metadata["settings"])
     arrays = list(found.arrays)
     rows = arrays.pop() if per_rank and arrays else None
     if not _fit(arrays, variables) or (per_rank and not _are_rows(rows, flat(per_rank))):
@@ -98,26 +91,14 @@ def check_folder(output: Path) -> None:
     files.make_writable(output, FOLDER)
 
 
-def _check_metadata(output: Path, written: Mapping[str, Any], expected: _Expected) -> None:
-    if not metadata.is_known(written, expected.names):
-        raise another_program(output)
-    check_settings(output, expected.settings, written["settings"], expected.defaults)
-
-
-def check_settings(
-    output: Path,
-    given: Mapping[str, Any],
-    written: Mapping[str, Any],
-    defaults: Mapping[str, Any] = MappingProxyType({}),
-) -> None:
+def check_settings(output: Path, given: Mapping[str, Any], written: Mapping[str, Any]) -> None:
     """Reject a checkpoint of a run with other options: the result would be neither run's."""
-    before = {**defaults, **written}
-    if not given.keys() <= before.keys():
+    if not given.keys() <= written.keys():
         raise another_program(output)
-    differing = [name for name in given if given[name] != before[name]]
+    differing = [name for name in given if given[name] != written[name]]
     if differing:
         now = " and ".join(f"'{name}' is {given[name]}" for name in differing)
-        then = " ".join(f"{name} {before[name]}" for name in differing)
+        then = " ".join(f"{name} {written[name]}" for name in differing)
         raise UserError(
             f"{now}, but the checkpoints in {output} were written with {then}; "
             f"give {then} to resume that run, or another '--output-dir' to start a new one"

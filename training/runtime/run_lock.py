@@ -34,10 +34,10 @@ from training.runtime.files import unwritable
 
 _NAME = ".run-lock"
 
-# Of a file system without flock, such as Lustre that is mounted without that option.
+# Errors of a file system without flock, such as Lustre that is mounted without that option.
 _NO_FLOCK = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 
-# Of a client that the server evicted, whose locks are others' now, and of a file that was removed.
+# Errors of a client that the server evicted, whose locks are others' now, and of a file that was removed.
 _LOST = (*LOST_FILE_SYSTEM, errno.ENOENT)
 
 # The exit code of a process whose lock is lost: its next start takes the lock, or finds out who has it.
@@ -252,7 +252,7 @@ def _flock(descriptor: int) -> bool | None:
 
 
 def _owner(content: bytes) -> dict[str, Any]:
-    """Return what a process wrote; empty where it has not written yet."""
+    """Return the content that a process wrote; empty where it has not written yet."""
     try:
         owner = json.loads(content)
     except ValueError:

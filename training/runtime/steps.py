@@ -32,10 +32,10 @@ class Steps:
     """Starts a step before it reads the result of the one before, so that a GPU always has one to compute.
 
     Attributes:
-        throughput: Of this rank.
-        losses: Of all steps since the last `take_losses`.
-        finite_losses: Of those of them whose losses are finite: a bad step changes no weight, and its loss would make
-            that of the epoch `nan`.
+        throughput: Throughput of this rank.
+        losses: Losses of all steps since the last `take_losses`.
+        finite_losses: The finite ones of them: a bad step changes no weight, and its loss would make that of the epoch
+            `nan`.
         bad: Steps in a row, up to the last that was read, whose gradients were not finite.
     """
 

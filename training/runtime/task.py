@@ -1,7 +1,7 @@
-"""What a program gives the loop."""
+"""The interface between a program and the loop."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -21,7 +21,7 @@ class CurveWriter(Protocol):
 
 
 class Framework(NamedTuple):
-    """What a program computes with, as far as the loop must know it."""
+    """The library that computes, as far as the loop must know it."""
 
     curves: Callable[[Path], CurveWriter]
     """Returns the writer of TensorBoard's curves in an output folder; rank zero alone writes."""
@@ -33,7 +33,7 @@ class LossCurves(NamedTuple):
     """The names of the losses' curves in TensorBoard."""
 
     total: str = "loss"
-    """Of their sum."""
+    """Name of the curve of their sum."""
     prefix: str = "loss "
     """Before the name of each, where there are several."""
 
@@ -63,7 +63,7 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """How long a run trains, and how often it does what else."""
+    """The length of a run, and how often it saves and evaluates."""
 
     output: Path
     """The folder given as '--output-dir'."""
@@ -72,7 +72,7 @@ class Plan:
     batch_size: int
     """Images per rank and step."""
     training_images: int
-    """Of an epoch, over all ranks."""
+    """Images per epoch, over all ranks."""
     checkpoint_every: Every
     """A checkpoint also follows the last epoch, and a stop request."""
     evaluate_every: Every
@@ -97,31 +97,30 @@ def _nothing(*_: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """What a rank trains, with what, and how; the loop calls all functions on all ranks, unless they say otherwise.
+    """The training of a rank; the loop calls all functions on all ranks, unless they say otherwise.
 
     Attributes:
         plan: How long, and how often.
-        sentences: What to print first.
+        sentences: Lines to print first.
         settings: The options that decide what is learned, by name: a run resumes only with the same.
-        variables: What is the same on every rank: weights, optimizer.
+        variables: Variables that are the same on every rank: weights, optimizer.
         optimizer: Its `learning_rate` is set before each step; its `loss_scale`, if it has one, is a curve.
         train_step: Compiled.
         batches: Yields the rest of the epoch of a position, the same number of steps on every rank.
         rate: Returns the learning rate of a position.
         evaluate: Evaluates the model.
-        framework: What computes.
-        lower: What to do where the memory does not suffice.
+        framework: TensorFlow or PyTorch.
+        lower: Options to change where the memory does not suffice.
         statistics: float32 variables that differ from rank to rank; the mean is evaluated.
         score: The name in results.json of the number that describes a finished run.
         loss_curves: The names of the losses' curves.
         check_first_losses: Gets the mean losses of the first step, and raises UserError where they cannot be right.
         resume: Gets the metadata of the checkpoint from which the run resumes.
-        settings_before: What runs did before a setting existed, by its name.
-        names: Of what `resume` and the loop read from the metadata: the checkpoints of another program have others.
-        metadata: Returns what else a checkpoint keeps.
-        figures: Returns what else results.json has.
+        names: Names of the metadata that `resume` reads: the checkpoints of another program have others.
+        metadata: Returns other metadata of a checkpoint.
+        figures: Returns other figures for results.json.
         export: Writes other files than results.json at the end; on rank zero alone.
-        draw: Draws what the results do not have, after everything else; on rank zero alone, and it raises nothing.
+        draw: Draws other pictures, after everything else; on rank zero alone, and it raises nothing.
     """
 
     plan: Plan
@@ -140,7 +139,6 @@ class Task:
     loss_curves: LossCurves = _LOSS_CURVES
     check_first_losses: Callable[[Mapping[str, float]], object] = _nothing
     resume: Callable[[Mapping[str, Any]], object] = _nothing
-    settings_before: Mapping[str, Any] = field(default_factory=dict)
     names: Sequence[str] = ()
     metadata: Callable[[], Mapping[str, Any]] = _nothing
     figures: Callable[[], Mapping[str, Any]] = _nothing

@@ -1,4 +1,4 @@
-"""What TensorFlow's programs need of their ranks, besides what every framework's need."""
+"""The interface of TensorFlow's ranks, beyond that of every framework's."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -39,8 +39,8 @@ class TensorFlowRanks(ranks.Ranks):
         """Return the mean over the ranks of the gradients of each rank's loss; part of a graph.
 
         Args:
-            tape: Of the forward pass.
-            loss: Of this rank.
+            tape: Tape of the forward pass.
+            loss: Loss of this rank.
             weights: In the order of the gradients.
             compression: `none` or `fp16`, which sends halves of the bytes.
             groups: All-reduces of a step; 0 sends gradients while others are computed.

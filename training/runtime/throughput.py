@@ -79,7 +79,7 @@ class Throughput:
 def rate(images_per_second: float) -> str:
     """Return a speed as it is printed, never rounded to 0.
 
-    Without commas between thousands: what reads the log, such as SageMaker for CloudWatch, would take a part of it.
+    Without commas between thousands: a reader of the log, such as SageMaker for CloudWatch, would take a part of it.
     """
     return f"{images_per_second:.0f}" if images_per_second >= 10 else f"{images_per_second:.2g}"
 

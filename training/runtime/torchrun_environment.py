@@ -1,4 +1,4 @@
-"""What a rank of torchrun reads in its environment: no torch is imported."""
+"""The environment of a rank of torchrun: no torch is imported."""
 
 import os
 from contextlib import suppress

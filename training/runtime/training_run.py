@@ -38,8 +38,8 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
         # The wait for other workers, between two starts, does not count.
         began = next(starts)
         watchdog.progress()
-        # What the start before keeps in memory, such as the images of '--cache', must be free for the next; graphs and
-        # what they call refer to each other.
+        # The memory of the start before, such as the images of '--cache', must be free for the next; graphs and the
+        # objects that they call refer to each other.
         tasks.clear()
         gc.collect()
         try:
@@ -48,7 +48,7 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
             with out_of_memory.reported(task.lower):
                 complete_run.complete(task, stop, check_hosts, began)
         finally:
-            # What follows may wait longer, such as for other workers.
+            # The next wait may be longer, such as for other workers.
             watchdog.finished()
 
     # Only where the program has imported it: others run without Horovod.

@@ -14,7 +14,7 @@ class WallClock:
 
         Args:
             began: When this start began, on `time.monotonic`.
-            written: What `figures` returned for the checkpoint from which the run resumes; empty without one.
+            written: The result of `figures` in the checkpoint from which the run resumes; empty without one.
         """
         self._began = began - written.get("wall_seconds", 0.0)
         self._images = int(written.get("trained_images", 0))

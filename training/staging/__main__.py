@@ -17,10 +17,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Self
 
-from training.runtime import command_line
+from training.runtime import command_line, options
+from training.runtime.command_line import parser_of, path, whole_number
 from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.options import option
 from training.staging import s3_source, transfer
 from training.staging.s3_source import Share, Source
 from training.staging.staging_progress import Progress
@@ -31,34 +32,26 @@ _ACTIONS = {"copy": transfer.copy, "preload": transfer.preload}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """The settings of one run."""
+    """The command line, an option a field."""
 
-    mode: str
-    source: Source
-    target: Path
-    workers: int
-    """Files at the same time."""
-    shards: int
-    """Pods that share the files."""
-    progress_folder: Path
-    """Records the verified files."""
-    progress_seconds: int
+    mode: str = option(
+        tuple(_ACTIONS), "copy: download; preload: read the files that a linked Lustre has", positional=True
+    )
+    source: Source = option(s3_source.parse, "s3://bucket/prefix")
+    target: Path = option(path, "folder on the shared file system")
+    workers: int = option(whole_number(1), "files at the same time", default=16)
+    shards: int = option(whole_number(1), "pods that share the files", default=1)
+    progress_seconds: int = option(whole_number(1), "between two progress lines", default=10)
+    progress_folder: Path = option(path, "records verified files (default: .staged in the target)", default=None)
 
-    @classmethod
-    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
-        """Return the settings of a command line."""
-        parser = command_line.Parser(prog="python -m training.staging", description=(__doc__ or "").splitlines()[0])
-        add, whole = parser.add_argument, command_line.whole_number(1)
-        add("mode", choices=_ACTIONS, help="copy: download; preload: read the files that a linked Lustre has")
-        add("--source", type=s3_source.parse, required=True, help="s3://bucket/prefix")
-        add("--target", type=command_line.path, required=True, help="folder on the shared file system")
-        add("--workers", type=whole, default=16, help="files at the same time (%(default)s)")
-        add("--shards", type=whole, default=1, help="pods that share the files (%(default)s)")
-        add("--progress-seconds", type=whole, default=10, help="between two progress lines (%(default)s)")
-        add("--progress-folder", type=command_line.path, help="records verified files (default: .staged in the target)")
-        given = parser.parse_args(arguments)
-        given.progress_folder = given.progress_folder or given.target / s3_source.STATE_FOLDER
-        return cls(**vars(given))
+    def __post_init__(self) -> None:
+        """Choose the folder of the records where none is given."""
+        object.__setattr__(self, "progress_folder", self.progress_folder or self.target / s3_source.STATE_FOLDER)
+
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line."""
+    return options.parse(Settings, parser_of("training.staging", __doc__), arguments)
 
 
 def prepare_target(target: Path, mode: str) -> None:
@@ -150,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
-    code = command_line.exit_code(lambda: run(Settings.parse(arguments), stop))
+    code = command_line.exit_code(lambda: run(parse(arguments), stop))
     return 128 + signals[0] if signals and code != USER_ERROR else code
 
 

@@ -31,7 +31,7 @@ class VerifiedFiles:
     def __init__(self, folder: Path, share: Share) -> None:
         """Open the logs in a folder that exists."""
         self._known: dict[str, VerifiedFile] = {}
-        # Of all pods, and of earlier runs with another number of pods.
+        # The files of all pods, and of earlier runs with another number of pods.
         for path in sorted(folder.glob("*.jsonl")):
             self._read(path)
         self._lock = threading.Lock()

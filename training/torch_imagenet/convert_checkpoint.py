@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from training.resnet50.recipe import sgd
+from training.imagenet.recipe import sgd
 from training.runtime import checkpoint, command_line, files, metadata, rank_checkpoint
 from training.runtime.checkpoint import Checkpoint
 from training.runtime.errors import UserError
@@ -27,12 +27,12 @@ _SETTINGS = (
     "--epochs --image-size --classes --precision --learning-rate --warmup-epochs --weight-decay --momentum "
     "--label-smoothing --min-crop-area --mirror --seed".split()
 )
-# What each checkpoint of training.resnet50 names besides.
-_NAMES = ("position", "skipped", "training_images", "results")
+# The other names in each checkpoint of training.resnet50.
+_NAMES = ("position", "results", "epoch_losses", "skipped", "training_images", "dataset")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Convert what the command line names."""
+    """Convert the checkpoint that the command line names."""
     parser = command_line.Parser(
         prog="python -m training.torch_imagenet.convert_checkpoint",
         description="Convert the newest checkpoint of a run of training.resnet50, which training.torch_imagenet resumes"
@@ -61,8 +61,8 @@ def convert(written: Checkpoint, source: Path) -> Checkpoint:
     """Return a checkpoint of training.torch_imagenet at the same image as one of training.resnet50.
 
     Args:
-        written: What training.resnet50 wrote.
-        source: Where, for errors.
+        written: Checkpoint of training.resnet50.
+        source: Its folder, for errors.
 
     Raises:
         UserError: Another program wrote it, or LARS.

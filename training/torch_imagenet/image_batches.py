@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from training.imagenet import record_checks
+from training.imagenet.pipeline_settings import PipelineSettings
 from training.records.epoch_choices import epoch_key, mirrored
 from training.records.epoch_order import Order
 from training.records.numbered_records import Records
@@ -30,7 +31,7 @@ class Batch(NamedTuple):
     """A step's images."""
 
     images: torch.Tensor
-    """uint8 (batch x 3 x size x size), for `torch_step.to_float`."""
+    """uint8 (batch x 3 x size x size), for `to_float` of the program."""
     labels: torch.Tensor
     """int64 (batch), from 0."""
     flips: torch.Tensor
@@ -40,7 +41,7 @@ class Batch(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What a process of the DataLoader returns for a step."""
+    """The result of a process of the DataLoader for a step."""
 
     batch: Batch | None
     """None with an error."""
@@ -51,25 +52,13 @@ class Made(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
+class Settings(PipelineSettings):
     """The settings that all epochs share."""
 
-    image_size: int
-    """Height and width, pixels."""
-    classes: int
-    """The largest label of a record; the smallest is 1."""
     workers: int
     """Processes that read and decode; 0 for none beside this one."""
-    min_crop_area: float
-    """The smallest crop of a training image, as a part of its area."""
-    seed: int
-    """Seed of crops and flips."""
-    mirror: bool
-    """Whether half of the training images are mirrored."""
     device: torch.device
-    """Of the batches."""
-    skip_damaged: bool
-    """Whether another record replaces a damaged one. Otherwise a damaged record ends the run."""
+    """Device of the batches."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,11 +159,11 @@ class ImageBatches:
     """Makes the batches of a split, on the device."""
 
     def __init__(self, records: Records, settings: Settings) -> None:
-        """Set what all epochs share.
+        """Set the values that all epochs share.
 
         Args:
-            records: Of the split.
-            settings: Of all epochs.
+            records: Records of the split.
+            settings: Settings of all epochs.
         """
         self._records, self._settings = records, settings
         self.skipped_records: set[int] = set()
@@ -232,7 +221,7 @@ class ImageBatches:
             yield Batch(*(each.to(settings.device, non_blocking=True) for each in self._checked(Made(*made))))
 
     def _checked(self, made: Made) -> Batch:
-        """Return the batch; report what was skipped.
+        """Return the batch; report the skipped records.
 
         Raises:
             UserError: There is no batch.
@@ -274,7 +263,7 @@ class SyntheticBatches:
 
 
 def _as_it_is(made: Made) -> Made:
-    """Return what a process made: it is a batch already."""
+    """Return the result of a process: it is a batch already."""
     return made
 
 

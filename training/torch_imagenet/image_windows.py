@@ -23,8 +23,8 @@ def training_window(height: int, width: int, number: int, key: int, min_crop_are
     Area and ratio of the sides are in the ranges of TensorFlow's side; the draws are others.
 
     Args:
-        height: Of the image, pixels.
-        width: Of the image, pixels.
+        height: Height of the image, pixels.
+        width: Width of the image, pixels.
         number: The record's number.
         key: The value of `epoch_choices.epoch_key`.
         min_crop_area: The smallest part of the image's area, above 0 to 1.

@@ -35,7 +35,7 @@ def choose() -> torch.device:
 
 
 def name(device: torch.device) -> str:
-    """Return what a person calls the device."""
+    """Return the name of the device for people."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
 
 
@@ -48,10 +48,10 @@ def make_deterministic() -> None:
 
 @contextmanager
 def memory_reported(lower: str) -> Iterator[None]:
-    """Turn an error of a GPU's memory that does not suffice into one that says what to do.
+    """Turn an error of a GPU's memory that does not suffice into one that says how to fix it.
 
     Args:
-        lower: What to do, such as "give '--batch-size' 128 or less".
+        lower: Options to change, such as "give '--batch-size' 128 or less".
 
     Raises:
         RankError: The memory of this rank's GPU does not suffice.

@@ -1,4 +1,4 @@
-"""What the loop must know of PyTorch: its versions, and its writer of TensorBoard's curves."""
+"""PyTorch, as far as the loop must know it: its versions, and its writer of TensorBoard's curves."""
 
 import platform
 import sys

@@ -1,4 +1,4 @@
-"""Check an image with PyTorch at the end of its build: what would otherwise fail on the GPUs.
+"""Check an image with PyTorch at the end of its build for faults that show on the GPUs only.
 
 python -m training.torch_imagenet.torch_image_check
 """
@@ -12,12 +12,11 @@ import torch
 import torch.distributed as dist
 import torchvision
 
-from training.pods import device_checks, image_parts
-from training.pods.requested import Requested
+from training.pods import image_parts
 
 
 def main(root: Path = Path("/")) -> int:
-    """Print what is wrong; return 1 if anything is."""
+    """Print the problems; return 1 if there are any."""
     problems = [
         *image_parts.python(sys.version_info.releaselevel),
         *backends({"Gloo": dist.is_gloo_available(), "NCCL": dist.is_nccl_available()}),
@@ -29,15 +28,11 @@ def main(root: Path = Path("/")) -> int:
         problems += image_parts.new_enough(nccl_number(torch.cuda.nccl.version()), "the image loads")
     # `import torch` has loaded the libraries.
     problems += image_parts.one_nccl(Path("/proc/self/maps").read_text())
-    if (root / "opt/amazon/efa").exists():
-        problems += map(str, device_checks.efa_plugin(Requested(efa=1), root))
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
-    return 1 if problems else 0
+    return image_parts.verdict(problems, root)
 
 
 def backends(built: dict[str, bool]) -> Iterator[str]:
-    """Yield what PyTorch was built without."""
+    """Yield the backends without which PyTorch was built."""
     for name, is_there in built.items():
         if not is_there:
             yield f"PyTorch was built without {name}; take its wheel for CUDA, with the lock's hashes"

@@ -1,4 +1,4 @@
-"""A network with its optimizer: what training changes, and how a checkpoint keeps it."""
+"""A network with its optimizer, and its variables as a checkpoint keeps them."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ class TensorVariable:
 
 
 class Network:
-    """The model and what changes it.
+    """The model and its optimizer.
 
     Attributes:
         model: The module.
@@ -64,7 +64,7 @@ class Network:
 
     @property
     def learning_rate(self) -> float:
-        """Of the next step."""
+        """Learning rate of the next step."""
         return float(self.sgd.param_groups[0]["lr"])
 
     @learning_rate.setter

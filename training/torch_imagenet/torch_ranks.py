@@ -28,7 +28,7 @@ class TorchRanks(ranks.Ranks):
         """Use a group.
 
         Args:
-            group: Of all ranks.
+            group: Group of all ranks.
         """
         self._group = group
 
@@ -84,7 +84,7 @@ class TorchRanks(ranks.Ranks):
 
 
 class _Starting(ranks.Ranks):
-    """The ranks before they are connected: rank zero prints what is wrong on all."""
+    """The ranks before they are connected: rank zero prints the errors of all."""
 
     def rank(self) -> int:
         """Return this process's number, from 0."""
@@ -158,7 +158,7 @@ def _agreed_name(store: dist.Store, rank: int, size: int, limit: timedelta) -> s
     """
     own = uuid.uuid4().hex
     if rank:
-        # What a rank of the last start has asked may still be there, but no rank waits for the answer.
+        # A question of the last start may still be there, but no rank waits for the answer.
         store.set(f"start/{rank}", own)
         name: str = store.get(own).decode()
         store.set(f"{name}/{rank}", "")

@@ -101,7 +101,7 @@ def run(source: Path, output: Path, *arguments: str) -> int:
     given = ["--source", str(source), "--output-dir", str(output), "--workers", "2", *COUNTS, *arguments]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shard_processes, "run", write_here)
-        return convert.run(convert.Settings.parse(given))
+        return convert.run(convert.parse(given))
 
 
 def converted_shapes(folder: Path, images: int) -> Path:

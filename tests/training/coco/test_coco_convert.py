@@ -389,7 +389,7 @@ def test_reports_an_input_error_without_tensorflow(tmp_path: Path) -> None:
 
 
 def test_has_the_defaults_of_the_layout() -> None:
-    given = convert.Settings.parse(["--source", "a", "--output-dir", "b"])
+    given = convert.parse(["--source", "a", "--output-dir", "b"])
     assert (given.train_shards, given.validation_shards, given.skip) == (256, 32, False)
 
 

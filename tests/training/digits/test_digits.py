@@ -1,4 +1,3 @@
-import dataclasses
 import json
 import platform
 import shutil
@@ -202,22 +201,6 @@ def test_a_stopped_run_resumes_within_the_epoch_to_the_weights_of_an_uninterrupt
     for ours, theirs in zip(weights(resumed), weights(finished), strict=True):
         assert np.array_equal(ours, theirs)
     assert history(resumed) == history(finished)
-
-
-def test_a_checkpoint_from_before_positions_is_resumed(
-    digits: Callable[..., Run], finished: Run, tmp_path: Path
-) -> None:
-    output = copy(finished, tmp_path)
-    for name in ("step-00000540", "step-00000495"):
-        (output / "checkpoints" / f"{name}.checkpoint").unlink()
-    last = checkpoint.read(output / "checkpoints/step-00000450.checkpoint")
-    metadata = {name: value for name, value in last.metadata.items() if name not in ("position", "epoch_losses")}
-    checkpoint.save(output / "checkpoints", dataclasses.replace(last, metadata={**metadata, "epoch": 10}))
-    resumed = digits(2, output)
-    assert resumed.code == 0, resumed.stderr
-    assert "resuming after step 450, 0 images into epoch 11: written by 2 ranks, now 2" in resumed.stdout
-    for ours, theirs in zip(weights(resumed), weights(finished), strict=True):
-        assert np.array_equal(ours, theirs)
 
 
 def test_a_run_that_diverges_ends_before_its_weights_are_saved(digits: Callable[..., Run], tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from tests.training.mask_rcnn.made_batch import TINY, made_batch
+from training.mask_rcnn.__main__ import GRADIENTS
 from training.mask_rcnn.architecture import RESNET50_FPN
 from training.mask_rcnn.model import build, load_backbone, of_images
-from training.mask_rcnn.training_job import GRADIENTS
 from training.resnet50 import model as resnet50
 from training.runtime.network import make_network
 

@@ -18,7 +18,7 @@ def test_the_recipes_are_the_published_ones() -> None:
     assert (plain.batch_size, plain.learning_rate, plain.clip_norm) == (1, 0.01, None)
     assert (fast.batch_size, fast.learning_rate, fast.clip_norm) == (4, 0.0125, 1.5)
     for each in (plain, fast):
-        assert (each.momentum, each.weight_decay, each.drops) == (0.9, 1e-4, (16, 20))
+        assert (each.weight_decay, each.drops) == (1e-4, (16, 20))
 
 
 def test_another_number_of_epochs_drops_at_two_thirds_and_eight_ninths() -> None:
@@ -27,7 +27,7 @@ def test_another_number_of_epochs_drops_at_two_thirds_and_eight_ninths() -> None
 
 def test_the_rate_rises_with_the_batch_over_1000_steps_and_falls_twice_by_ten() -> None:
     def rate(epoch: float, batch: int) -> float:
-        return reference(epochs=24).rate(epoch, training_images=IMAGES, global_batch=batch)
+        return reference(epochs=24).rate(IMAGES, epoch, batch)
 
     assert rate(0, 8) == pytest.approx(1e-5)
     assert rate(500 * 8 / IMAGES, 8) == pytest.approx(0.01 * 0.5005)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from training.nccl_test.__main__ import Settings
+from training.nccl_test.__main__ import parse
 from training.runtime.errors import UserError
 
 ROOT = Path(__file__).parents[3]
@@ -195,7 +195,7 @@ def test_writes_results_json_and_prints_its_bandwidths(fake: Path, tmp_path: Pat
 )
 def test_reports_an_input_error_with_its_fix(arguments: list[str], message: str) -> None:
     with pytest.raises(UserError) as caught:
-        Settings.parse(["--collective", "all_reduce", "--efa-interfaces", "4", *arguments])
+        parse(["--collective", "all_reduce", "--efa-interfaces", "4", *arguments])
     assert str(caught.value) == message
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from training.pods.host_ranks import Settings
+from training.pods.host_ranks import Settings, parse
 from training.runtime.errors import UserError
 
 HOSTS = ("algo-1", "algo-2", "algo-3")
@@ -119,7 +119,7 @@ def test_a_process_that_outlives_its_rank_does_not_keep_the_others_waiting() -> 
 
 def test_a_host_that_does_not_exist_is_rejected() -> None:
     with pytest.raises(UserError, match="'--host' is 3, but '--hosts' has 3; give 2 or less"):
-        Settings.parse(["--host", "3", "--hosts", "a,b,c", "--processes", "1", "--", "true"])
+        parse(["--host", "3", "--hosts", "a,b,c", "--processes", "1", "--", "true"])
 
 
 def test_a_file_that_is_no_program_is_a_message(tmp_path: Path) -> None:

@@ -18,13 +18,13 @@ HOSTS = Hosts(name="algo-2", names=("algo-1", "algo-2"), interface="eth0")
 
 
 def settings(*words: str) -> Settings:
-    return Settings.parse(["--processes-per-host", "8", "--", *words])
+    return sagemaker.parse(["--processes-per-host", "8", "--", *words])
 
 
 def test_a_program_is_started_by_its_host_with_its_rank_numbers() -> None:
     command = sagemaker.launch_command(settings("python"), HOSTS, ["python", "-m", "training.digits", "--epochs", "9"])
     assert command[:3] == [sys.executable, "-m", "training.pods.host_ranks"]
-    assert host_ranks.Settings.parse(command[3:]) == host_ranks.Settings(
+    assert host_ranks.parse(command[3:]) == host_ranks.Settings(
         host=1, hosts=("algo-1", "algo-2"), processes=8, command=("python", "-m", "training.digits", "--epochs", "9")
     )
 
@@ -83,7 +83,7 @@ def test_the_job_chooses_gloo_for_the_controller_and_may_choose_the_rest(monkeyp
 )
 def test_a_wrong_command_line_is_rejected(words: list[str], error: str) -> None:
     with pytest.raises(UserError, match=error):
-        Settings.parse(words)
+        sagemaker.parse(words)
 
 
 # ------------------------------------------------------------------------------------------------ a job of one host

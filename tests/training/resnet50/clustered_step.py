@@ -14,15 +14,14 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 from tensorflow.python.eager import cancellation
 
-from training.resnet50 import settings
-from training.resnet50.training_job import make_job, prepare
+from training.resnet50.__main__ import make_job, parse, prepare
 from training.runtime import horovod_ranks
 
 
 def write(folder: Path, precision: str, compression: str) -> None:
     """Write the graphs of a step."""
     given = ["--synthetic", "--output-dir", str(folder), "--xla", "on", "--precision", precision]
-    chosen, device, network = prepare(settings.parse([*given, "--compression", compression]))
+    chosen, device, network = prepare(parse([*given, "--compression", compression]))
     train_step: Any = make_job(chosen, device, network).task().train_step
     size = chosen.image_size
     batch = (tf.zeros([2, size, size, 3], tf.uint8), tf.zeros([2], tf.int32), tf.zeros([2], tf.bool))

@@ -1,6 +1,5 @@
 """Ask two ranks about what they see of each other; rank zero prints the answers as JSON, in the last line."""
 
-import dataclasses
 import json
 import sys
 import time
@@ -15,11 +14,10 @@ from numpy.typing import NDArray
 
 from training.imagenet.image_decoding import to_float
 from training.imagenet.input_pipeline import Batch, Settings, SyntheticPipeline
-from training.imagenet.split_images import Data
 from training.records.epoch_order import Order
-from training.resnet50 import recipe, settings
-from training.resnet50.objective import Objective
-from training.resnet50.training_job import Job
+from training.records.image_job import ImageJob
+from training.records.run_data import Data
+from training.resnet50.__main__ import Objective, evaluate, make_evaluation_step, parse, recipe_of, step_inputs
 from training.runtime import files, horovod_ranks, rank_checkpoint, watchdog
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import average, barrier, on_every_rank, on_rank_zero
@@ -29,6 +27,7 @@ from training.runtime.network import Network, make_network
 from training.runtime.position import Position
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import TrainStep
+from training.runtime.tensorflow_framework import TENSORFLOW
 from training.runtime.train_step import StepOptions, make_train_step
 
 horovod_ranks.init()
@@ -177,13 +176,8 @@ def epoch_with_a_bad_step() -> list[float]:
     given = ["--synthetic", "--output-dir", str(folder), "--batch-size=8", "--image-size=32", "--classes=10"]
     pipeline = PoisonedPipeline(Settings(image_size=8, classes=10, threads=1, min_crop_area=1))
     data = Data(training=pipeline, training_images=48, validation=pipeline, validation_images=16, batch_size=8, seed=0)
-    job = Job(
-        settings=settings.parse([*given, "--epochs=1"]).on_device(gpu=False),
-        device="cpu",
-        recipe=recipe.sgd(learning_rate=None, warmup_epochs=0, weight_decay=None, momentum=None, epochs=1),
-        data=data,
-        network=network,
-    )
+    settings = parse([*given, "--epochs=1", "--warmup-epochs=0"]).on_device(gpu=False)
+    recipe = recipe_of(settings)
     losses = []
 
     def noted(*batch: tf.Tensor) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
@@ -191,8 +185,22 @@ def epoch_with_a_bad_step() -> list[float]:
         losses.append(float(found["training"]))
         return found, changed
 
-    task = dataclasses.replace(job.task(), train_step=noted)
-    outcome = Loop(task, StopRequest(), CheckpointWriter(folder), {}, time.monotonic()).train(lambda: None)
+    job = ImageJob(
+        settings=settings.with_recipe(recipe),
+        device="cpu",
+        framework=TENSORFLOW,
+        data=data,
+        network=network,
+        optimizer=network.optimizer,
+        train_step=noted,
+        step_inputs=step_inputs,
+        check_first_losses=lambda losses: None,
+        evaluate=lambda: evaluate(make_evaluation_step(network.model), data.validation_batches()),
+        rate=recipe.rate,
+        rate_sentences=[],
+        export=lambda: None,
+    )
+    outcome = Loop(job.task(), StopRequest(), CheckpointWriter(folder), {}, time.monotonic()).train(lambda: None)
     watchdog.finished()
     on_rank_zero(lambda: files.write_json(folder / "results.json", outcome))
     return losses

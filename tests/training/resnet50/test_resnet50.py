@@ -247,21 +247,6 @@ def test_rejects_shards_that_were_exchanged_between_starts(
     assert f", {names[1]} is another (" in error
 
 
-def test_a_checkpoint_from_before_options_and_fingerprints_resumes_with_a_note(
-    launch: Callable[..., Run], arguments: Callable[[Path], list[str]], finished: Run, tmp_path: Path
-) -> None:
-    output = shutil.copytree(finished.output, tmp_path / "run")
-    metadata = {name: value for name, value in last(output).metadata.items() if name != "dataset"}
-    new = ("--mirror", "--min-crop-area")
-    metadata["settings"] = {name: value for name, value in metadata["settings"].items() if name not in new}
-    checkpoint.save(output / "checkpoints", dataclasses.replace(last(output), metadata=metadata))
-    run = launch(1, *arguments(output), output=output)
-    assert run.code == 0, run.stderr
-    note = f"note: the checkpoints in {output} are of a version that did not note the dataset's files"
-    assert run.stdout.count(note) == 1
-    assert f"nothing to do: {output} holds this run" in run.stdout
-
-
 def test_half_as_many_ranks_resume_with_half_the_learning_rate_and_the_rest_of_the_epoch(
     launch: Callable[..., Run], arguments: Callable[[Path], list[str]], finished: Run, tmp_path: Path
 ) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from training.resnet50 import recipe
-from training.resnet50.recipe import Given
+from training.imagenet import recipe
+from training.imagenet.recipe import Given
 from training.runtime.errors import UserError
 
 _NONE: Given = {"learning_rate": None, "warmup_epochs": None, "weight_decay": None, "momentum": None}

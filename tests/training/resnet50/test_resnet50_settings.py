@@ -1,14 +1,11 @@
 import importlib.util
 from pathlib import Path
-from typing import Any
 
 import horovod.tensorflow as hvd
 import pytest
 
-from training.resnet50 import recipe, training_job
-from training.resnet50.__main__ import find_ranks
-from training.resnet50.settings import parse, strategy_of
-from training.resnet50.training_job import Job
+from training.resnet50.__main__ import find_ranks, parse, recipe_of, strategy_of
+from training.runtime import options
 from training.runtime.errors import UserError
 
 
@@ -109,7 +106,7 @@ def test_device_decides_precision_and_compiler_that_are_not_given(
 )
 def test_a_memory_that_does_not_suffice_names_what_to_lower(arguments: list[str], expected: str) -> None:
     given = parse(["--data-dir", "d", "--output-dir", "o", "--precision", "mixed_float16", *arguments])
-    assert training_job._lower(given) == expected
+    assert "; ".join(given.ways_to_less_memory()) == expected
 
 
 @pytest.mark.parametrize(
@@ -141,29 +138,34 @@ def test_multiworker_is_rejected_in_an_elastic_job(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_run_may_resume_with_another_strategy() -> None:
-    nothing: Any = None
-    jobs = [
-        Job(
-            settings=parse(["--synthetic", "--output-dir", "o", "--strategy", strategy]).on_device(gpu=False),
-            device="cpu",
-            recipe=recipe.sgd(learning_rate=None, warmup_epochs=0, weight_decay=None, momentum=None, epochs=2),
-            data=nothing,
-            network=nothing,
-        )
-        for strategy in ("horovod", "multiworker")
-    ]
-    assert jobs[0].resume_settings == jobs[1].resume_settings
+    learned = []
+    for strategy in ("horovod", "multiworker"):
+        settings = parse(["--synthetic", "--output-dir", "o", "--strategy", strategy])
+        learned.append(options.learned(settings.with_recipe(recipe_of(settings))))
+    assert learned[0] == learned[1]
 
 
-def test_a_run_resumes_only_with_its_momentum() -> None:
-    nothing: Any = None
-    given: recipe.Given = {"learning_rate": 0.1, "warmup_epochs": 0, "weight_decay": 0.0, "momentum": 0.5}
-    settings = parse(["--synthetic", "--output-dir", "o"]).on_device(gpu=False)
-    made = recipe.sgd(**given, epochs=2)
-    job = Job(settings=settings, device="cpu", recipe=made, data=nothing, network=nothing)
-    assert job.resume_settings["--momentum"] == 0.5
-    # Checkpoints from before the option: those of sgd had this one, those of lars do not name theirs.
-    assert job.before_options["--momentum"] == 0.875
-    made = recipe.lars(**given, epochs=2, global_batch=100)
-    job = Job(settings=settings, device="cpu", recipe=made, data=nothing, network=nothing)
-    assert job.before_options["--momentum"] == 0.5
+@pytest.mark.parametrize("optimizer", ["sgd", "lars"])
+def test_a_run_resumes_only_with_what_changes_what_is_learned(optimizer: str) -> None:
+    given = ["--learning-rate", "0.1", "--warmup-epochs", "0", "--weight-decay", "3.05175781e-05", "--momentum", "0.5"]
+    settings = parse(["--data-dir", "d", "--output-dir", "o", "--cache", "records", "--optimizer", optimizer, *given])
+    settings = settings.on_device(gpu=False)
+    assert options.learned(settings.with_recipe(recipe_of(settings))) == {
+        "--epochs": 90,
+        "--image-size": 224,
+        "--classes": 1000,
+        "--precision": "float32",
+        "--optimizer": optimizer,
+        "--learning-rate": 0.1,
+        "--warmup-epochs": 0,
+        # As it is printed.
+        "--weight-decay": 3.05176e-05,
+        "--momentum": 0.5,
+        "--label-smoothing": 0.1,
+        "--min-crop-area": 0.08,
+        "--mirror": "on",
+        # Records in memory change nothing that is learned.
+        "--cache": "off",
+        "--decode": "cpu",
+        "--seed": 0,
+    }

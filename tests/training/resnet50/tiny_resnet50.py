@@ -4,7 +4,8 @@ import dataclasses
 import sys
 from unittest import mock
 
-from training.resnet50 import model, training_job
+from training.records.image_job import ImageJob
+from training.resnet50 import model
 from training.resnet50.__main__ import start
 from training.runtime import lines, loop
 from training.runtime.task import Plan
@@ -14,14 +15,14 @@ model.build = lambda image_size, classes: model.network(image_size, classes, blo
 loop._EXCHANGE_STEPS = 1
 lines._SECONDS_BETWEEN_LINES = 0.0
 
-plan_of = training_job.Job._plan
+plan_of = ImageJob.plan
 
 
-def plan(job: training_job.Job) -> Plan:
+def plan(job: ImageJob) -> Plan:
     return dataclasses.replace(plan_of(job), warm_up_steps=2)
 
 
-mock.patch.object(training_job.Job, "_plan", plan).start()
+mock.patch.object(ImageJob, "plan", plan).start()
 
 if __name__ == "__main__":
     sys.exit(start())

@@ -14,7 +14,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.digits import __main__ as digits
-from training.runtime import horovod_ranks, rank_checkpoint
+from training.runtime import horovod_ranks, options, rank_checkpoint
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import barrier, on_rank_zero
 from training.runtime.errors import UserError
@@ -89,7 +89,7 @@ for variable in job.variables:
         variable.assign(generator.normal(size=variable.shape))
 answers["states_before"] = state(job)
 answers["momentum_before"] = float(np.abs(job.optimizer.variables[-1].numpy()).sum())
-rank_checkpoint.resume(empty, job.variables, job.settings.resume_settings)
+rank_checkpoint.resume(empty, job.variables, options.learned(job.settings))
 answers["states_after"] = state(job)
 
 # Every rank would write into a separate folder, if it wrote.
@@ -97,7 +97,7 @@ with CheckpointWriter(empty / f"rank-{hvd.rank()}") as writer:
     writer.save(job.variables, 1, {})
 
 job = job_of(finished)
-rank_checkpoint.resume(finished, job.variables, job.settings.resume_settings)
+rank_checkpoint.resume(finished, job.variables, options.learned(job.settings))
 answers["states_resumed"] = state(job)
 answers["accuracy"] = digits.evaluate(job.model, job.data)
 guesses = np.argmax(job.model(job.data.test_images).numpy(), axis=1)
@@ -110,7 +110,7 @@ def fail() -> None:
 
 answers["heard"] = heard(lambda: on_rank_zero(fail))
 other = job_of(finished, "--seed", "1")
-answers["rejected"] = heard(lambda: rank_checkpoint.resume(finished, other.variables, other.settings.resume_settings))
+answers["rejected"] = heard(lambda: rank_checkpoint.resume(finished, other.variables, options.learned(other.settings)))
 
 # Four steps; the last one has 357 images, 179 on rank 0 and 178 on rank 1. Small ones: where a rounding error moves one
 # pixel over the edge of a ReLU, its gradient jumps (at a rate of 0.1 by 1e-5 in float32, and by 1e-17 in float64).

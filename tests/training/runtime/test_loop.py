@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.training.mpirun import Run
-from training.runtime.loop import _epoch_losses
 
 pytestmark = pytest.mark.whole_run
 
@@ -104,9 +103,3 @@ def test_gradients_are_clipped_by_their_length_over_all_weights(answers: dict[st
     assert free == pytest.approx(far, rel=1e-6)
     assert free > 0.01
     assert near == pytest.approx(1e-3, rel=1e-3)
-
-
-def test_losses_of_an_older_checkpoint_are_read() -> None:
-    assert _epoch_losses({"epoch_loss": [46.0, 20]}).means == {"training": 2.3}
-    assert _epoch_losses({"epoch_losses": {"weight": 2.0, "box": 1.0}}).means == {"box": 0.5}
-    assert _epoch_losses({}).weight == 0

@@ -31,13 +31,11 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_accepts_all_that_programs_write(tmp_path: Path) -> None:
     metadata = {
         **METADATA,
-        "epoch": 0,
         "skipped": {"train": [3], "validation": []},
         "training_images": 9,
         "dataset": {"train-00000-of-00001": "9 records, 90 bytes, 0"},
         "results": {"wall_seconds": 1.5, "trained_images": 8, "accuracy": math.nan, "history": [{"epoch": 1}]},
         "epoch_losses": {"weight": 1.0, "training": 2.5},
-        "epoch_loss": [2.5, 1],
     }
     write(tmp_path, [], metadata)
     assert resume(tmp_path, [], {"--seed": 1}).keys() == metadata.keys()
@@ -55,16 +53,6 @@ def test_accepts_the_same_settings() -> None:
 def test_rejects_the_checkpoints_of_another_program() -> None:
     with pytest.raises(UserError, match="the checkpoints in out are those of another program; give another"):
         check_settings(Path("out"), {"--seed": 1, "--optimizer": "sgd"}, {"--seed": 1})
-
-
-def test_a_run_from_before_an_option_existed_resumes_with_its_old_behavior() -> None:
-    check_settings(Path("out"), {"--seed": 1, "--mirror": "on"}, {"--seed": 1}, {"--mirror": "on"})
-    with pytest.raises(UserError) as caught:
-        check_settings(Path("out"), {"--seed": 1, "--mirror": "off"}, {"--seed": 1}, {"--mirror": "on"})
-    assert str(caught.value) == (
-        "'--mirror' is off, but the checkpoints in out were written with --mirror on; "
-        "give --mirror on to resume that run, or another '--output-dir' to start a new one"
-    )
 
 
 @pytest.mark.parametrize(
@@ -107,7 +95,6 @@ def test_sets_the_variables_and_returns_the_metadata(tmp_path: Path) -> None:
         {name: value for name, value in METADATA.items() if name != "position"},
         {**METADATA, "world_size": "1"},
         {**METADATA, "position": {"step": 1, "epoch": 0, "segments": [[1, 8]]}},
-        {**METADATA, "epoch": None},
         {**METADATA, "skipped": {}},
         {**METADATA, "skipped": {"train": [1], "validation": None}},
         {**METADATA, "skipped": {"train": ["1"], "validation": []}},
@@ -120,7 +107,6 @@ def test_sets_the_variables_and_returns_the_metadata(tmp_path: Path) -> None:
         {**METADATA, "epoch_losses": [1]},
         {**METADATA, "epoch_losses": {"training": 1.0}},
         {**METADATA, "epoch_losses": {"weight": 1, "training": "1"}},
-        {**METADATA, "epoch_loss": [1]},
     ],
     ids=str,
 )

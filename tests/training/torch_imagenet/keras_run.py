@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from training.imagenet.image_decoding import to_float
+from training.imagenet.recipe import sgd
 from training.resnet50 import model
-from training.resnet50.objective import Objective
-from training.resnet50.recipe import sgd
+from training.resnet50.__main__ import Objective
 from training.runtime import horovod_ranks
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.network import make_network

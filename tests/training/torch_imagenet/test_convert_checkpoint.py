@@ -11,16 +11,15 @@ import torch
 import torchvision
 
 from tests.training.mpirun import ROOT
-from training.resnet50.recipe import sgd
+from training.imagenet.recipe import sgd
 from training.runtime import checkpoint, rank_checkpoint
 from training.runtime.checkpoint import Checkpoint
 from training.runtime.errors import UserError
 from training.runtime.position import Position
 from training.torch_imagenet import convert_checkpoint, models
-from training.torch_imagenet.models import Model
-from training.torch_imagenet.same_padding import pad_as_tensorflow
+from training.torch_imagenet.__main__ import forward_of, make_train_step, to_float
+from training.torch_imagenet.models import Model, pad_as_tensorflow
 from training.torch_imagenet.torch_network import Network
-from training.torch_imagenet.torch_step import forward_of, make_train_step, to_float
 
 SETTINGS: dict[str, Any] = {
     "--epochs": 3,

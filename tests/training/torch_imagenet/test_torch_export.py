@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.training.torch_imagenet.tiny_torch import tiny
-from training.torch_imagenet import training_job
+from training.torch_imagenet.__main__ import export
 
 
 class _OnGpu:
@@ -21,7 +21,7 @@ class _OnGpu:
 def test_the_weights_can_be_loaded_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network: Any = torch.nn.Linear(2, 2)
     monkeypatch.setattr(network, "state_dict", lambda: {"weight": _OnGpu()})
-    training_job._export(network, tmp_path / "model.pt")
+    export(network, tmp_path / "model.pt")
     assert torch.load(tmp_path / "model.pt", weights_only=True)["weight"].tolist() == [1, 1]
 
 
@@ -31,7 +31,7 @@ def test_a_disk_without_room_for_the_weights_is_an_error_of_the_system(tmp_path:
     try:
         # Which the program reports with its reason.
         with pytest.raises(OSError, match="File too large"):
-            training_job._export(tiny(10), tmp_path / "model.pt")
+            export(tiny(10), tmp_path / "model.pt")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     # Neither half a file nor what was begun.

@@ -14,9 +14,9 @@ from training.records.epoch_order import Order
 from training.records.jpeg_folder import JpegFolder
 from training.records.numbered_records import Records
 from training.runtime.errors import LostFileSystemError, UserError
+from training.torch_imagenet.__main__ import to_float
 from training.torch_imagenet.image_batches import Batch, ImageBatches, Settings, cut
 from training.torch_imagenet.image_windows import Window, evaluation_window, training_window
-from training.torch_imagenet.torch_step import to_float
 
 SIZE = 8
 

@@ -1,30 +1,17 @@
 """The command line of training.torch_imagenet."""
 
-import dataclasses
-
 import pytest
 
-from training.resnet50 import settings as resnet50
 from training.runtime.errors import UserError
-from training.torch_imagenet.settings import parse
+from training.torch_imagenet.__main__ import parse
 
 GIVEN = ["--data-dir", "data", "--output-dir", "out"]
-
-#: Where an option means the same, but its default follows from what TensorFlow's program has not.
-_OTHERS = {"image_size": None}
-
-
-def test_an_option_of_resnet50_has_the_same_default() -> None:
-    here, there = (dataclasses.asdict(each) for each in (parse(GIVEN), resnet50.parse(GIVEN)))
-    shared = here.keys() & there.keys()
-    assert len(shared) == 21
-    assert {name: here[name] for name in shared} == {name: there[name] for name in shared} | _OTHERS
 
 
 @pytest.mark.parametrize(("options", "pixels"), [([], 224), (["--model", "efficientnet-b7"], 600)])
 def test_the_size_of_images_is_the_models(options: list[str], pixels: int) -> None:
-    assert parse([*GIVEN, *options]).pixels == pixels
-    assert parse([*GIVEN, *options, "--image-size", "32"]).pixels == 32
+    assert parse([*GIVEN, *options]).image_size == pixels
+    assert parse([*GIVEN, *options, "--image-size", "32"]).image_size == 32
 
 
 @pytest.mark.parametrize(("gpu", "precision"), [(True, "mixed_float16"), (False, "float32")])

@@ -8,9 +8,9 @@ import torch
 
 from tests.training.torch_imagenet.tiny_torch import tiny
 from training.torch_imagenet import models
+from training.torch_imagenet.__main__ import forward_of, make_train_step
 from training.torch_imagenet.models import Model
 from training.torch_imagenet.torch_network import Network
-from training.torch_imagenet.torch_step import forward_of, make_train_step
 
 CPU = torch.device("cpu")
 

@@ -146,13 +146,14 @@ def test_a_manifest_without_a_prediction_has_no_annotation(tmp_path: Path) -> No
 
 
 def test_the_programs_have_the_defaults_that_are_assumed() -> None:
-    resnet50 = (ROOT / "training/resnet50/settings.py").read_text()
-    assert 'add("--batch-size", type=command_line.whole_number(1), default=256,' in resnet50
-    assert 'add("--image-size", type=command_line.whole_number(32), default=224,' in resnet50
-    assert 'add("--classes", type=command_line.whole_number(2), default=1000,' in resnet50
+    classifier = (ROOT / "training/imagenet/classifier_settings.py").read_text()
+    assert 'changed(RunSettings, "batch_size", default=256)' in classifier
+    assert 'image_size: int = option(whole_number(32), "pixels of each side", default=224,' in classifier
+    assert 'classes: int = option(whole_number(2), "labels are 1 to this", default=1000,' in classifier
+    resnet50 = (ROOT / "training/resnet50/__main__.py").read_text()
     assert 'STRATEGIES = ("horovod", ' in resnet50
     assert "default=STRATEGIES[0]" in resnet50
-    mask_rcnn = (ROOT / "training/mask_rcnn/settings.py").read_text()
+    mask_rcnn = (ROOT / "training/mask_rcnn/__main__.py").read_text()
     assert 'SIDES = {"resnet50-fpn": (800, 1333),' in mask_rcnn
     assert 'default="reference",' in mask_rcnn
     recipes = (ROOT / "training/mask_rcnn/recipe.py").read_text()

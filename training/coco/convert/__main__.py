@@ -18,47 +18,40 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from training.coco import categories, image_sizes
 from training.coco.convert import coco_source, validation_truth
 from training.coco.convert.coco_source import Source
 from training.coco.convert.object_conversion import Conversion
 from training.records.conversion import conversion_folder, conversion_program, shard_plan, shard_processes
+from training.records.conversion.conversion_program import ConversionSettings
 from training.records.conversion.shard_plan import Shard
 from training.records.shard_files import TRAIN, VALIDATION
-from training.runtime import files
-
-_BAD_DATA_HELP = (
-    "damaged images and annotations: write the shards without them (skip), or report them and fail (stop, the default)"
-)
+from training.runtime import files, options
+from training.runtime.command_line import described_parser
+from training.runtime.options import changed
 
 # The number of damaged annotations that a message shows.
 _SHOWN = 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
-    """The settings of one run."""
+@dataclass(frozen=True, kw_only=True)
+class Settings(ConversionSettings):
+    """The command line, an option a field."""
 
-    source: Path
-    output_dir: Path
-    train_shards: int
-    validation_shards: int
-    skip: bool
-    """Whether to skip damaged images and annotations."""
-    workers: int
-    """Processes."""
+    output_dir: Path = changed(ConversionSettings, "output_dir", help="folder for the shards; 21 GB for COCO 2017")
+    train_shards: int = changed(ConversionSettings, "train_shards", default=256)
+    validation_shards: int = changed(ConversionSettings, "validation_shards", default=32)
+    on_bad_data: str = changed(
+        ConversionSettings,
+        "on_bad_data",
+        help="damaged images and annotations: write the shards without them (skip), or report them and fail",
+    )
 
-    @classmethod
-    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
-        """Return the settings of a command line."""
-        parser = conversion_program.parser("training.coco.convert", __doc__)
-        conversion_program.add_options(
-            parser, space="21 GB for COCO 2017", train_shards=256, validation_shards=32, damaged=_BAD_DATA_HELP
-        )
-        given = vars(parser.parse_args(arguments))
-        return cls(skip=given.pop("on_bad_data") == "skip", **given)
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line."""
+    return options.parse(Settings, described_parser("training.coco.convert", __doc__), arguments)
 
 
 def run(settings: Settings) -> int:
@@ -104,7 +97,7 @@ def _accepted(problems: Sequence[str], *, skip: bool) -> bool:
 
 
 def _write_beside(output: Path, source: Source, shards: Mapping[str, Sequence[Shard]]) -> None:
-    """Write what a run needs besides the shards."""
+    """Write the files that a run needs besides the shards."""
     written = {
         int(image_id)
         for shard in shards[VALIDATION]
@@ -117,7 +110,7 @@ def _write_beside(output: Path, source: Source, shards: Mapping[str, Sequence[Sh
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
-    return conversion_program.exit_code(lambda: run(Settings.parse(arguments)))
+    return conversion_program.exit_code(lambda: run(parse(arguments)))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class CocoImage:
 
     @property
     def identity(self) -> str:
-        """Return what identifies the image in its dataset."""
+        """Return the identity of the image in its dataset."""
         return f"{self.annotated.image_id} {self.source.name}"
 
 
@@ -54,7 +54,7 @@ class Split:
     images: Sequence[CocoImage]
     annotations: Annotations
     digest: str
-    """Of the annotations' bytes."""
+    """Digest of the annotations' bytes."""
     problems: Sequence[str]
     """Images and annotations that cannot be used, a sentence each."""
 
@@ -74,7 +74,7 @@ class Source:
 
     @property
     def problems(self) -> list[str]:
-        """Return what cannot be used in both splits."""
+        """Return the problems of both splits."""
         return [problem for split in self.splits.values() for problem in split.problems]
 
     def sentences(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the processes of a conversion of COCO do with a shard."""
+"""The work of the processes of a conversion of COCO on a shard."""
 
 from dataclasses import dataclass
 

@@ -15,7 +15,7 @@ def write(folder: Path, annotations: Annotations, written: set[int]) -> None:
 
     Args:
         folder: With the shards.
-        annotations: Of the split.
+        annotations: Annotations of the split.
         written: COCO's ids of the images in the shards.
     """
     images = [image for image_id, image in sorted(annotations.images.items()) if image_id in written]

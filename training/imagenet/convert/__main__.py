@@ -15,50 +15,43 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from training.imagenet.convert import image_source
 from training.imagenet.convert.class_conversion import Conversion
 from training.records.conversion import conversion_folder, conversion_program, shard_plan, shard_processes
+from training.records.conversion.conversion_program import ConversionSettings
 from training.records.shard_files import TRAIN, VALIDATION
-from training.runtime import command_line, files
-
-_RESIZE_HELP = (
-    "resize images to this short side in pixels, such as 256, and enlarge none: for speed runs only, since the "
-    "accuracy changes (default: no image is resized)"
-)
-_BAD_DATA_HELP = (
-    "damaged images: write their shards without them (skip), or do not write their shards and fail at the end "
-    "(stop, the default)"
-)
+from training.runtime import files, options
+from training.runtime.command_line import described_parser, whole_number
+from training.runtime.options import changed, option
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
-    """The settings of one run."""
+@dataclass(frozen=True, kw_only=True)
+class Settings(ConversionSettings):
+    """The command line, an option a field."""
 
-    source: Path
-    output_dir: Path
-    train_shards: int
-    validation_shards: int
-    resize: int | None
-    """The short side, pixels; None resizes no image."""
-    skip: bool
-    """Whether to skip damaged images."""
-    workers: int
-    """Processes."""
+    output_dir: Path = changed(
+        ConversionSettings, "output_dir", help="folder for the shards; 155 GB for ImageNet, less with --resize"
+    )
+    train_shards: int = changed(ConversionSettings, "train_shards", default=1024)
+    validation_shards: int = changed(ConversionSettings, "validation_shards", default=128)
+    on_bad_data: str = changed(
+        ConversionSettings,
+        "on_bad_data",
+        help="damaged images: write their shards without them (skip), or do not write their shards and fail at the end",
+    )
+    resize: int | None = option(
+        whole_number(32),
+        "resize images to this short side in pixels, such as 256, and enlarge none: for speed runs only, since the "
+        "accuracy changes (default: no image is resized)",
+        default=None,
+        metavar="SHORT_SIDE",
+    )
 
-    @classmethod
-    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
-        """Return the settings of a command line."""
-        parser = conversion_program.parser("training.imagenet.convert", __doc__)
-        space = "155 GB for ImageNet, less with --resize"
-        conversion_program.add_options(
-            parser, space=space, train_shards=1024, validation_shards=128, damaged=_BAD_DATA_HELP
-        )
-        parser.add_argument("--resize", type=command_line.whole_number(32), metavar="SHORT_SIDE", help=_RESIZE_HELP)
-        given = vars(parser.parse_args(arguments))
-        return cls(skip=given.pop("on_bad_data") == "skip", **given)
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line."""
+    return options.parse(Settings, described_parser("training.imagenet.convert", __doc__), arguments)
 
 
 def run(settings: Settings) -> int:
@@ -86,7 +79,7 @@ def run(settings: Settings) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
-    return conversion_program.exit_code(lambda: run(Settings.parse(arguments)))
+    return conversion_program.exit_code(lambda: run(parse(arguments)))
 
 
 if __name__ == "__main__":

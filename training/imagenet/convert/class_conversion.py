@@ -1,4 +1,4 @@
-"""What the processes of a conversion of ImageNet do with a shard."""
+"""The work of the processes of a conversion of ImageNet on a shard."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

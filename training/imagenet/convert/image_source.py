@@ -9,7 +9,7 @@ from pathlib import Path
 
 from training.imagenet.convert import archives
 from training.imagenet.convert.class_images import Image, Split, in_order
-from training.imagenet.imagenet_splits import TOTALS
+from training.imagenet.crops_and_colors import TOTALS
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime.errors import UserError
 

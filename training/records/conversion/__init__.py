@@ -1,1 +1,1 @@
-"""From images in archives or folders to shards: what the converters of all datasets share."""
+"""From images in archives or folders to shards: the common part of all converters."""

@@ -29,7 +29,7 @@ def locked(folder: Path, settings: Mapping[str, Any]) -> Iterator[None]:
     try:
         _lock(descriptor, folder)
         _check(folder, settings)
-        # Of a killed run: no other run has the lock.
+        # Left by a killed run: no other run has the lock.
         _remove_unfinished(folder)
         try:
             yield

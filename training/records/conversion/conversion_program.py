@@ -1,56 +1,44 @@
-"""What the programs of all converters share: options, signals, exit codes and the verdict."""
+"""The parts that the programs of all converters share: options, signals, exit codes and the verdict."""
 
-import argparse
 import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 
 from training.records.conversion.shard_plan import Shard
 from training.records.shard_files import count_examples
 from training.runtime import command_line
+from training.runtime.command_line import path, whole_number
+from training.runtime.options import option
 
 
-def parser(program: str, description: str | None) -> command_line.Parser:
-    """Return a parser without options.
+@dataclass(frozen=True, kw_only=True)
+class ConversionSettings:
+    """The options of every converter."""
 
-    Args:
-        program: Such as `training.imagenet.convert`.
-        description: Of the program.
-    """
-    return command_line.Parser(
-        prog=f"python -m {program}", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    source: Path = option(path, "folder with the archives or the extracted images")
+    output_dir: Path = option(path, "folder for the shards")
+    train_shards: int = option(whole_number(1, 99999), "files")
+    validation_shards: int = option(whole_number(1, 99999), "files")
+    on_bad_data: str = option(("stop", "skip"), "damaged images", default="stop")
+    workers: int = option(
+        whole_number(1, 1024), "processes; by default as many as the usable cores", default=len(os.sched_getaffinity(0))
     )
 
-
-def add_options(
-    parser: command_line.Parser, *, space: str, train_shards: int, validation_shards: int, damaged: str
-) -> None:
-    """Add the options of every converter.
-
-    Args:
-        parser: Gets them.
-        space: Of the shards on the disk, for the help.
-        train_shards: The default.
-        validation_shards: The default.
-        damaged: The help of '--on-bad-data'.
-    """
-    add, whole = parser.add_argument, command_line.whole_number
-    cores = len(os.sched_getaffinity(0))
-    add("--source", type=command_line.path, required=True, help="folder with the archives or the extracted images")
-    add("--output-dir", type=command_line.path, required=True, help=f"folder for the shards; {space}")
-    add("--train-shards", type=whole(1, 99999), default=train_shards, help="files (%(default)s)")
-    add("--validation-shards", type=whole(1, 99999), default=validation_shards, help="files (%(default)s)")
-    add("--on-bad-data", choices=("stop", "skip"), default="stop", help=damaged)
-    add("--workers", type=whole(1, 1024), default=cores, help="processes (%(default)s, the usable cores)")
+    @property
+    def skip(self) -> bool:
+        """Whether to skip damaged images."""
+        return self.on_bad_data == "skip"
 
 
 def verdict(shards: Mapping[str, Sequence[Shard]], damaged: Sequence[str], *, skip: bool) -> int:
     """Count the images by the indexes, report whether they are complete, and return the exit code.
 
     Args:
-        shards: Of each split.
+        shards: Shards of each split.
         damaged: The damaged images, each with the reason.
         skip: Whether shards are written without their damaged images.
     """

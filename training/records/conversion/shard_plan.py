@@ -22,7 +22,7 @@ class PlannedImage(Protocol):
 
     @property
     def identity(self) -> str:
-        """Return what identifies the image in its dataset, whether it comes from an archive or a folder."""
+        """Return the identity of the image in its dataset, whether it comes from an archive or a folder."""
 
 
 @dataclass(frozen=True, slots=True)

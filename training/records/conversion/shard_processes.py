@@ -21,7 +21,7 @@ _BAR_SECONDS, _LOG_SECONDS = 0.2, 30.0
 
 
 class Conversion(Protocol):
-    """What a dataset's converter does with a shard; each process gets a copy."""
+    """The work of a dataset's converter on a shard; each process gets a copy."""
 
     def is_done(self, shard: Shard) -> bool:
         """Return whether the shard need not be written."""

@@ -14,7 +14,7 @@ class DamagedImageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SourceImage:
-    """An image; a dataset adds what it knows of it."""
+    """An image; a dataset adds its annotations."""
 
     file: str
     """The image's file, or the archive."""

@@ -48,7 +48,7 @@ class _Program:
 #: Options of every program: without XLA, or with the same bits every time, a GPU is slower by an unknown share.
 _FIXED: Final[dict[str, str | None]] = {"--xla": "on", "--deterministic": None}
 
-#: The defaults are those of `training/resnet50/settings.py` and `training/mask_rcnn/settings.py`.
+#: The defaults are those of the `Settings` of training/resnet50 and training/mask_rcnn.
 _PROGRAMS: Final = (
     _Program(
         model=RESNET50,

@@ -62,7 +62,7 @@ def test_resumes_an_interrupted_and_a_killed_run(long: Path, tmp_path: Path, mon
     assert len(list(output.glob("train-*-of-00060"))) < 60
     monkeypatch.setattr(shard_processes, "run", write_here)
     for folder in (output, tmp_path / "undisturbed"):
-        assert convert.run(convert.Settings.parse([*given[3:5], "--output-dir", str(folder), *given[7:]])) == 0
+        assert convert.run(convert.parse([*given[3:5], "--output-dir", str(folder), *given[7:]])) == 0
     assert contents(output) == contents(tmp_path / "undisturbed")
 
 

@@ -5,7 +5,7 @@ keeps its weight.
 """
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import TypedDict, Unpack
 
 from training.runtime.errors import UserError
 from training.runtime.schedule import Schedule, square
@@ -63,6 +63,10 @@ class Recipe:
         """
         return self.schedule.rate(epoch, peak=self.learning_rate * global_batch / IMAGES)
 
+    def sentences(self, global_batch: int, ranks: int) -> list[str]:
+        """Return the sentence and the warnings."""
+        return [self.sentence(global_batch), *self.warnings(global_batch, ranks)]
+
     def sentence(self, global_batch: int) -> str:
         """Show the arithmetic so that a person can check it."""
         peak = self.learning_rate * global_batch / IMAGES
@@ -72,11 +76,11 @@ class Recipe:
         )
 
     def warnings(self, global_batch: int, ranks: int) -> list[str]:
-        """Return a sentence for each property of the batch that costs accuracy or time, with what to give instead.
+        """Return a sentence for each property of the batch that costs accuracy or time, with a better value.
 
         Args:
             global_batch: Images per step over all ranks.
-            ranks: Of the run.
+            ranks: Ranks of the run.
         """
         if self.optimizer == "lars":
             return self._longer_than_published(global_batch)
@@ -109,7 +113,7 @@ class Recipe:
 
 
 class Given(TypedDict):
-    """The values of a recipe that the command line may give; None takes the recipe's."""
+    """The values of a recipe that the command line may give; None takes the published value."""
 
     learning_rate: float | None
     warmup_epochs: int | None
@@ -117,62 +121,46 @@ class Given(TypedDict):
     momentum: float | None
 
 
-def sgd(
-    *,
-    learning_rate: float | None,
-    warmup_epochs: int | None,
-    weight_decay: float | None,
-    momentum: float | None,
-    epochs: int,
-) -> Recipe:
-    """Return NVIDIA's recipe, which reaches 76.9 to 77.0 % in 90 epochs; None takes its value.
+def sgd(*, epochs: int, **given: Unpack[Given]) -> Recipe:
+    """Return NVIDIA's recipe, which reaches 76.9 to 77.0 % in 90 epochs.
 
     https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5
     """
-    return Recipe(
-        optimizer="sgd",
-        learning_rate=0.256 if learning_rate is None else learning_rate,
-        weight_decay=1 / 32768 if weight_decay is None else weight_decay,
-        momentum=0.875 if momentum is None else momentum,
-        schedule=Schedule(epochs=epochs, warmup_epochs=5 if warmup_epochs is None else warmup_epochs),
-    )
+    rate, warmup, decay, momentum = _chosen(given, (0.256, 5, 1 / 32768, 0.875))
+    schedule = Schedule(epochs=epochs, warmup_epochs=warmup)
+    return Recipe(optimizer="sgd", learning_rate=rate, weight_decay=decay, momentum=momentum, schedule=schedule)
 
 
-def lars(
-    *,
-    learning_rate: float | None,
-    warmup_epochs: int | None,
-    weight_decay: float | None,
-    momentum: float | None,
-    epochs: int,
-    global_batch: int,
-) -> Recipe:
+def lars(*, epochs: int, global_batch: int, **given: Unpack[Given]) -> Recipe:
     """Return LARS, for global batches with which SGD loses accuracy: about 8,192 images and more.
 
     Args:
-        learning_rate: For 256 images; None takes the published one of this global batch.
-        warmup_epochs: None takes the published value.
-        weight_decay: None takes the published value.
-        momentum: None takes the published value.
         epochs: Passes over the training images.
         global_batch: Images per step over all ranks.
+        given: The values for 256 images; None takes the one that is published for this global batch.
 
     Raises:
         UserError: A value is missing, and none is published for this global batch.
     """
     published = _PUBLISHED_LARS.get(global_batch)
-    if published is None and None in (learning_rate, warmup_epochs, weight_decay, momentum):
+    if published is None and None in given.values():
         batches = ", ".join(f"{batch:,}" for batch in _PUBLISHED_LARS)
         raise UserError(
             f"'--optimizer' is lars with {global_batch:,} images a step, for which no values are published; give "
             f"{LARS_VALUES}, or a batch of {batches} images over all ranks"
         )
-    peak, warmup, decay, published_momentum, _ = published or (0.0, 0, 0.0, 0.0, 0)
-    warmup = warmup if warmup_epochs is None else warmup_epochs
-    return Recipe(
-        optimizer="lars",
-        learning_rate=peak * IMAGES / global_batch if learning_rate is None else learning_rate,
-        weight_decay=decay if weight_decay is None else weight_decay,
-        momentum=published_momentum if momentum is None else momentum,
-        schedule=Schedule(epochs=epochs, warmup_epochs=warmup, decay=square),
+    peak, warmup, decay, momentum, _ = published or (0.0, 0, 0.0, 0.0, 0)
+    rate, warmup, decay, momentum = _chosen(given, (peak * IMAGES / global_batch, warmup, decay, momentum))
+    schedule = Schedule(epochs=epochs, warmup_epochs=warmup, decay=square)
+    return Recipe(optimizer="lars", learning_rate=rate, weight_decay=decay, momentum=momentum, schedule=schedule)
+
+
+def _chosen(given: Given, published: tuple[float, int, float, float]) -> tuple[float, int, float, float]:
+    """Return learning rate, epochs of warm-up, weight decay and momentum: each as given, or else as published."""
+    rate, warmup, decay, momentum = published
+    return (
+        rate if given["learning_rate"] is None else given["learning_rate"],
+        warmup if given["warmup_epochs"] is None else given["warmup_epochs"],
+        decay if given["weight_decay"] is None else given["weight_decay"],
+        momentum if given["momentum"] is None else given["momentum"],
     )
