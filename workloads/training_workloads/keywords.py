@@ -39,6 +39,8 @@ _Scope = TypeVar("_Scope")
 _Result = TypeVar("_Result")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
+_NOT_CHECKED = ("self", "cls", "scope", "id")
+
 
 class keywords_of(Generic[_Keywords, _Spec]):
     """Give a method the fields of a spec as keywords, in place of its last parameter, which is the spec.
@@ -86,14 +88,14 @@ class keywords_of(Generic[_Keywords, _Spec]):
 
 
 def checked(method: _Method) -> _Method:
-    """Check the keyword-only arguments of a method by their types, as the fields of a spec.
+    """Check the arguments of a method by their types, as the fields of a spec; `scope` and `id` are not checked.
 
     Args:
         method: The method. It gets the values that the types convert, and its default in place of None.
     """
     signature = inspect.signature(method)
-    keywords = {name: each for name, each in signature.parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
-    names = [name for name in signature.parameters if name not in keywords]
+    arguments = {name: each for name, each in signature.parameters.items() if name not in _NOT_CHECKED}
+    positional = [name for name, each in signature.parameters.items() if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
 
     @cache
     def spec() -> type[Spec]:
@@ -101,14 +103,15 @@ def checked(method: _Method) -> _Method:
         hints = get_type_hints(method, include_extras=True)
         fields: Any = {
             name: (hints[name], ... if each.default is Parameter.empty else each.default)
-            for name, each in keywords.items()
+            for name, each in arguments.items()
         }
         return create_model(method.__qualname__, __base__=Spec, **fields)
 
     @wraps(method)
     def with_checks(*given: Any, **values: Any) -> Any:
-        named = _popped(values, names[len(given) :])
-        return method(*given, **named, **spec()(**values).given())
+        named = dict(zip(positional, given, strict=False)) | values
+        fixed = _popped(named, _NOT_CHECKED)
+        return method(*given[len(positional) :], **fixed, **spec()(**named).given())
 
     parameters = [each.replace(annotation=_shown_type(each.annotation)) for each in signature.parameters.values()]
     setattr(with_checks, "__signature__", signature.replace(parameters=parameters))  # noqa: B010

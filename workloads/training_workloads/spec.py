@@ -74,7 +74,7 @@ class Spec(BaseModel):
     rules run, which compare values of the right types.
 
     Attributes:
-        rules: Functions that take the spec and yield problems, one constraint each.
+        rules: Functions that take the spec and yield problems, one constraint each; those of its bases apply too.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
@@ -108,9 +108,14 @@ class Spec(BaseModel):
         except ValidationError as error:
             raise InputError(*_problems(cls.model_fields, error)) from None
 
-    def given(self) -> dict[str, Any]:
-        """Return the values that were given, as keywords of another spec or of a construct."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+    def given(self, of: "type[Spec] | None" = None) -> dict[str, Any]:
+        """Return the values that were given, as keywords of another spec or of a construct.
+
+        Args:
+            of: A class that this one extends, to return its fields only. Default: all.
+        """
+        fields = (of or type(self)).model_fields
+        return {name: getattr(self, name) for name in fields if name in self.model_fields_set}
 
     def replaced(self, **values: Any) -> Self:
         """Return the same values with some others, validated.
@@ -125,12 +130,12 @@ class Spec(BaseModel):
 
     @classmethod
     def rule(cls, function: _Rule) -> _Rule:
-        """Apply a rule to the class and to subclasses that are defined later: the decorator of the rule's function.
+        """Apply a rule to the class and to its subclasses: the decorator of the rule's function.
 
         Args:
             function: Takes the spec and yields problems.
         """
-        cls.rules = (*cls.rules, function)
+        cls.rules = (*vars(cls).get("rules", ()), function)
         return function
 
     @model_validator(mode="before")
@@ -148,7 +153,9 @@ class Spec(BaseModel):
 
     @model_validator(mode="after")
     def _follow_rules(self) -> Self:
-        enforce(self, self.rules)
+        of_all = (rule for kind in reversed(type(self).__mro__) for rule in vars(kind).get("rules", ()))
+        # A subclass may repeat the rules of its base.
+        enforce(self, dict.fromkeys(of_all))
         return self
 
 
@@ -180,7 +187,7 @@ class Checked:
         rule: Callable[..., Problems],
         *options: Any,
         read: Callable[[Any], Any] | None = None,
-        typed: bool = False,
+        typed: Any = None,
         **named: Any,
     ) -> None:
         """Take a rule.
@@ -189,7 +196,8 @@ class Checked:
             rule: Takes a name, a value and the options, and yields problems with that name.
             options: Further arguments of the rule.
             read: Converts the value before the rule. Default: no conversion.
-            typed: Whether pydantic checks the type first, so that the rule sees values of this type only.
+            typed: True for pydantic's check of the field's type before the rule, or another type for this check.
+                Default: the rule sees values of any type.
             named: Further arguments of the rule, by name.
         """
         self._rule, self._options, self._named = rule, options, named
@@ -197,17 +205,19 @@ class Checked:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return pydantic's schema of a value that the rule checks."""
-        if self._typed:
-            return core_schema.no_info_after_validator_function(self.checked, handler(source))
-        return core_schema.no_info_plain_validator_function(self.checked)
+        schema: CoreSchema = core_schema.any_schema()
+        if self._typed is not None:
+            schema = handler(source) if self._typed is True else handler.generate_schema(self._typed)
+        if self._read:
+            schema = core_schema.no_info_before_validator_function(self._read, schema)
+        return core_schema.no_info_after_validator_function(self.follow, schema)
 
-    def checked(self, value: Any) -> Any:
-        """Return the value that the field keeps.
+    def follow(self, value: Any) -> Any:
+        """Return the value.
 
         Raises:
             InputError: The rule rejects the value.
         """
-        value = self._read(value) if self._read else value
         found = self._rule("", value, *self._options, **self._named)
         # The name is the field's, which pydantic knows.
         check(replace(problem, path=problem.path[1:]) for problem in found)

@@ -144,7 +144,7 @@ class Deployment:
         wanted = self.config.node_groups[group]
         spot = wanted.capacity_type == "SPOT"
         kind = NodeKind(group=node_group_label(group), instance_type=wanted.instance_type, spot=spot)
-        return max(0, wanted.spec.maximum - self.running[kind])
+        return max(0, wanted.maximum - self.running[kind])
 
     @property
     def missing_system_nodes(self) -> int:

@@ -90,7 +90,7 @@ def network_interface_quota_allows_the_nodes(deployment: Deployment) -> Iterator
     used = len(deployment.account.all("ec2", "describe_network_interfaces", "NetworkInterfaces"))
     more = deployment.missing_system_nodes
     for name, group in deployment.config.node_groups.items():
-        more += deployment.missing_nodes(name) * len(group.spec.network_interfaces)
+        more += deployment.missing_nodes(name) * len(group.network_interfaces)
     yield _result(deployment, NETWORK_INTERFACES, used=used, more=more, unit="interfaces, EFA's included")
 
 
@@ -99,7 +99,7 @@ def fsx_quotas_allow_the_file_system(deployment: Deployment) -> Iterator[CheckRe
     if deployment.config.existing_lustre:
         return
     lustre = deployment.config.lustre
-    kind, wanted = lustre.spec.deployment_type, 1 + len(lustre.further_zones)
+    kind, wanted = lustre.deployment_type, 1 + len(lustre.further_zones)
     own = deployment.cluster.ids(FILE_SYSTEM) if deployment.cluster else ()
     found = [
         each

@@ -36,7 +36,7 @@ def _compared(deployment: Deployment, name: str, sharing: list[str], found: dict
     zone = deployment.zone_of(group)
     kind = "Capacity Block" if group.capacity_type == "CAPACITY_BLOCK" else "reservation"
     state = f"{_ACTIVE} or {_SCHEDULED}" if _can_wait(deployment, name) else _ACTIVE
-    needed = f"{kind}, {state}, {group.spec.maximum} x {group.instance_type} in {zone}"
+    needed = f"{kind}, {state}, {group.maximum} x {group.instance_type} in {zone}"
     if len(sharing) > 1:
         needed += f", {_most(deployment, sharing)} for {' and '.join(sharing)}"
     if found is None:
@@ -95,11 +95,11 @@ def _can_wait(deployment: Deployment, name: str) -> bool:
     nodes; the page on managed ones is silent.
     """
     group = deployment.config.node_groups[name]
-    return group.capacity_type == "CAPACITY_BLOCK" and group.spec.desired == 0
+    return group.capacity_type == "CAPACITY_BLOCK" and group.desired == 0
 
 
 def _most(deployment: Deployment, names: list[str]) -> int:
-    return sum(deployment.config.node_groups[name].spec.maximum for name in names)
+    return sum(deployment.config.node_groups[name].maximum for name in names)
 
 
 def _shown(found: dict[str, Any]) -> str:

@@ -2,23 +2,26 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import jsii
-from aws_cdk import Resource, Token
+from aws_cdk import Resource
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from training_cluster.checks import valid_id, valid_running_version, valid_vpc
+from training_cluster.checks import KnownChecked, is_a, running_version
 from training_cluster.cluster.access import administration
 from training_cluster.cluster.cluster_methods import ClusterMethods
 from training_cluster.cluster.kubectl_handler import own_logs
 from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name
 from training_cluster.cluster.release_support import warn_of_the_end_of_support
 from training_cluster.network.training_network import private_subnets
-from training_workloads.validation import Problem, Problems, check
+from training_workloads.keywords import checked
+from training_workloads.names import aws_id
+from training_workloads.spec import Checked
+from training_workloads.validation import Problem, Problems
 
 __all__ = ["ImportedCluster"]
 
@@ -43,6 +46,26 @@ def _forwarded_call(name: str) -> Any:
     return call
 
 
+def _with_subnets(name: str, vpc: Any) -> Problems:
+    """Reject a VPC without subnets for kubectl."""
+    if not is_a(vpc, "vpc_id"):
+        yield Problem(path=(name,), given=vpc, fix="give a VPC, such as a TrainingNetwork")
+    elif not private_subnets(vpc):
+        fix = "give private_subnet_ids, those from which the cluster's API is reached"
+        yield Problem(path=(name,), given=vpc, allowed="it has no private subnets", fix=fix)
+
+
+def _name(name: str, value: Any) -> Problems:
+    """Reject other text than the name of a cluster, such as its ARN."""
+    if isinstance(value, str) and _NAME.fullmatch(value):
+        return
+    arn = _ARN.fullmatch(value) if isinstance(value, str) else None
+    fix = (
+        f"give its name, {arn[1]}" if arn else "give the cluster's name, as 'aws eks describe-cluster --name' takes it"
+    )
+    yield Problem(path=(name,), given=value, fix=fix)
+
+
 @jsii.implements(eks.ICluster)
 class ImportedCluster(Resource, ClusterMethods):
     """A cluster by its name, with a kubectl in this stack and the access entry that kubectl needs.
@@ -56,26 +79,20 @@ class ImportedCluster(Resource, ClusterMethods):
         kubernetes_version: Release of Kubernetes.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        cluster_name: str,
-        cluster_security_group_id: str,
-        vpc: ec2.IVpc,
-        kubernetes_version: eks.KubernetesVersion | str,
+        cluster_name: Annotated[str, KnownChecked(_name)],
+        cluster_security_group_id: Annotated[str, KnownChecked(aws_id, "sg", _SHOWS_GROUP)],
+        vpc: Annotated[ec2.IVpc, Checked(_with_subnets)],
+        kubernetes_version: Annotated[eks.KubernetesVersion | str, Checked(running_version, read=release_name)],
     ) -> None:
         """Import the cluster; see `TrainingCluster.from_cluster_attributes`."""
-        release = release_name(kubernetes_version)
-        check(
-            _valid_name("cluster_name", cluster_name),
-            valid_id("cluster_security_group_id", cluster_security_group_id, "sg", _SHOWS_GROUP),
-            _valid_subnets("vpc", vpc),
-            valid_running_version("kubernetes_version", release),
-        )
         super().__init__(scope, id)
-        self.kubernetes_version = release
+        self.kubernetes_version = release = str(kubernetes_version)
         warn_of_the_end_of_support(self, release)
         attributes: dict[str, Any] = {
             "cluster_name": cluster_name,
@@ -117,22 +134,3 @@ class ImportedCluster(Resource, ClusterMethods):
     add_manifest: Callable[..., eks.KubernetesManifest] = _forwarded_call("add_manifest")
     add_service_account: Callable[..., eks.ServiceAccount] = _forwarded_call("add_service_account")
     connect_auto_scaling_group_capacity: Callable[..., None] = _forwarded_call("connect_auto_scaling_group_capacity")
-
-
-def _valid_subnets(name: str, vpc: Any) -> Problems:
-    """Reject a VPC without subnets for kubectl."""
-    yield from valid_vpc(name, vpc)
-    if hasattr(vpc, "vpc_id") and not private_subnets(vpc):
-        fix = "give private_subnet_ids, those from which the cluster's API is reached"
-        yield Problem(path=(name,), given=vpc, allowed="it has no private subnets", fix=fix)
-
-
-def _valid_name(name: str, value: Any) -> Problems:
-    """Reject what no cluster can have as its name, such as its ARN."""
-    if Token.is_unresolved(value) or (isinstance(value, str) and _NAME.fullmatch(value)):
-        return
-    arn = _ARN.fullmatch(value) if isinstance(value, str) else None
-    fix = (
-        f"give its name, {arn[1]}" if arn else "give the cluster's name, as 'aws eks describe-cluster --name' takes it"
-    )
-    yield Problem(path=(name,), given=value, fix=fix)

@@ -25,10 +25,9 @@ def subnet_holds_nodes(vpc_cidr: str, zones: int, node_groups: Mapping[str, GpuN
     """
     prefix = private_subnet_prefix(vpc_cidr, zones)
     free = usable_addresses(prefix) - _EKS_ADDRESSES - MOST_SYSTEM_NODES * ADDRESSES_PER_NODE
-    specs = {name: group.spec for name, group in node_groups.items()}
-    wanted = {name: spec.maximum * (ADDRESSES_PER_NODE - 1 + spec.ip_interfaces) for name, spec in specs.items()}
+    wanted = {name: each.maximum * (ADDRESSES_PER_NODE - 1 + each.ip_interfaces) for name, each in node_groups.items()}
     if sum(wanted.values()) > free:
-        groups = ", ".join(f"{name} at max_size {specs[name].maximum}: {wanted[name]}" for name in wanted)
+        groups = ", ".join(f"{name} at max_size {node_groups[name].maximum}: {wanted[name]}" for name in wanted)
         yield Problem(
             path=("vpc_cidr",),
             given=vpc_cidr,

@@ -6,29 +6,21 @@ from typing import Any, cast
 import jsii
 from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_ecr as ecr
-from aws_cdk import aws_efs as efs
-from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_subnets, valid_vpc
+from training_cluster.checks import Bucket, Key, Repository, Subnets, Vpc
+from training_cluster.identity.folder_access import Folder
 from training_cluster.network.endpoints import Services
 from training_cluster.network.security_group_rules import allow_all
 from training_cluster.network.training_network import private_subnets
 from training_cluster.sagemaker.training_role import DATA_PREFIX, RESULTS_PREFIX, SageMakerTrainingRole
 from training_cluster.stack_order import order_stacks
-from training_cluster.storage.elastic_file_system import (
-    ElasticFileSystem,
-    ImportedElasticFileSystem,
-    open_nfs_port,
-    valid_elastic,
-)
-from training_cluster.storage.lustre_file_system import LustreFileSystemBase, open_lustre_ports
-from training_cluster.storage.lustre_volume import valid_lustre
+from training_cluster.storage.elastic_file_system import Elastic, open_nfs_port
+from training_cluster.storage.lustre_file_system import open_lustre_ports
+from training_cluster.storage.lustre_volume import Lustre
 from training_cluster.suppressions import suppress_wildcard
+from training_workloads.keywords import checked
 from training_workloads.validation import MISSING, Problem, Problems, check
 
 __all__ = ["SageMakerTraining", "sagemaker_services"]
@@ -78,20 +70,21 @@ class SageMakerTraining(Construct):
         security_group: The group of the hosts, with all traffic from and to itself, which MPI, NCCL and EFA need.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        vpc: ec2.IVpc,
-        bucket: s3.IBucket,
-        repository: ecr.IRepository,
-        subnets: Sequence[ec2.ISubnet] | None = None,
-        lustre: LustreFileSystemBase | fsx.LustreFileSystem | None = None,
-        elastic_file_system: ElasticFileSystem | ImportedElasticFileSystem | efs.IFileSystem | None = None,
-        data_prefix: str = DATA_PREFIX,
-        results_prefix: str = RESULTS_PREFIX,
-        encryption_key: kms.IKey | None = None,
+        vpc: Vpc,
+        bucket: Bucket,
+        repository: Repository,
+        subnets: Subnets | None = None,
+        lustre: Lustre | None = None,
+        elastic_file_system: Elastic | None = None,
+        data_prefix: Folder = DATA_PREFIX,
+        results_prefix: Folder = RESULTS_PREFIX,
+        encryption_key: Key | None = None,
     ) -> None:
         """Define role, group and rules.
 
@@ -113,12 +106,6 @@ class SageMakerTraining(Construct):
             InputError: An argument is of another type, a prefix is no folder, the VPC has no private subnet, or a stack
                 would wait for itself.
         """
-        check(
-            valid_vpc("vpc", vpc),
-            () if subnets is None else valid_subnets(subnets),
-            () if lustre is None else valid_lustre("lustre", lustre),
-            () if elastic_file_system is None else valid_elastic("elastic_file_system", elastic_file_system),
-        )
         self.subnets = private_subnets(vpc) if subnets is None else list(subnets)
         check(_at_least_one(self.subnets))
         order_stacks(scope, id, vpc=vpc, lustre=lustre, elastic_file_system=elastic_file_system)

@@ -1,17 +1,14 @@
 """What training jobs of SageMaker may do: read the data set, write the results, pull the image."""
 
 from aws_cdk import Aws, Stack
-from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_bucket, valid_key, valid_repository
-from training_cluster.identity.folder_access import allow_folder, allow_key_through_s3, valid_prefix
+from training_cluster.checks import Bucket, Key, Repository
+from training_cluster.identity.folder_access import Folder, allow_folder, allow_key_through_s3
 from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import suppress, suppress_wildcard
-from training_workloads.validation import check
+from training_workloads.keywords import checked
 
 __all__ = [
     "DATA_PREFIX",
@@ -48,16 +45,17 @@ class SageMakerTrainingRole(iam.Role):
     2026-11-23). It is a grantee: `other_bucket.grant_read(role)` adds to its permissions.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        bucket: s3.IBucket,
-        repository: ecr.IRepository,
-        data_prefix: str = DATA_PREFIX,
-        results_prefix: str = RESULTS_PREFIX,
-        encryption_key: kms.IKey | None = None,
+        bucket: Bucket,
+        repository: Repository,
+        data_prefix: Folder = DATA_PREFIX,
+        results_prefix: Folder = RESULTS_PREFIX,
+        encryption_key: Key | None = None,
     ) -> None:
         """Define the role.
 
@@ -73,13 +71,6 @@ class SageMakerTrainingRole(iam.Role):
         Raises:
             InputError: An argument is of another type, a prefix is no folder, or a stack would wait for itself.
         """
-        check(
-            valid_bucket(bucket),
-            valid_repository(repository),
-            valid_prefix("data_prefix", data_prefix),
-            valid_prefix("results_prefix", results_prefix),
-            valid_key(encryption_key),
-        )
         order_stacks(scope, id, bucket=bucket, repository=repository, encryption_key=encryption_key)
         super().__init__(scope, id, assumed_by=sagemaker_principal())
         self._bucket, self._key = bucket, encryption_key or bucket.encryption_key

@@ -8,12 +8,11 @@ from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_bucket, valid_key, valid_repository
+from training_cluster.checks import Bucket, Key, Repository
 from training_cluster.suppressions import suppress, suppress_services_log_key, suppress_wildcard
-from training_workloads.validation import check
+from training_workloads.keywords import checked
 
 __all__ = ["ImageBuild"]
 
@@ -42,14 +41,15 @@ class ImageBuild(codebuild.Project):
     Nothing starts it by itself, and it costs nothing while it does not run.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        repository: ecr.IRepository,
-        bucket: s3.IBucket,
-        encryption_key: kms.IKey | None = None,
+        repository: Repository,
+        bucket: Bucket,
+        encryption_key: Key | None = None,
     ) -> None:
         """Define the project.
 
@@ -63,7 +63,6 @@ class ImageBuild(codebuild.Project):
         Raises:
             InputError: An argument is of another type.
         """
-        check(valid_repository(repository), valid_bucket(bucket), valid_key(encryption_key))
         self._bucket = bucket
         self._logs = _log_group(scope, f"{id}Logs", encryption_key)
         super().__init__(
