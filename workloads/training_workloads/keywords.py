@@ -30,7 +30,7 @@ from pydantic import create_model
 
 from training_workloads.spec import Converted, Spec, field_texts
 
-__all__ = ["checked", "keywords_of"]
+__all__ = ["checked", "keywords_of", "shown_parameters"]
 
 _Keywords = ParamSpec("_Keywords")
 _Spec = TypeVar("_Spec")
@@ -81,7 +81,7 @@ class keywords_of(Generic[_Keywords, _Spec]):
             named = _popped(values, names[len(given) :])
             return method(*given, **named, **{last.name: self._spec(**values)})
 
-        parameters = [*before, *_keyword_parameters(self._spec)]
+        parameters = [*before, *shown_parameters(self._spec)]
         setattr(with_keywords, "__signature__", signature.replace(parameters=parameters))  # noqa: B010
         with_keywords.__doc__ = _with_fields(method.__doc__, self._spec)
         return with_keywords
@@ -123,8 +123,8 @@ def _popped(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: values.pop(name) for name in names if name in values}
 
 
-def _keyword_parameters(spec: type[Spec]) -> list[Parameter]:
-    """Return the fields of a spec as keyword-only parameters."""
+def shown_parameters(spec: type[Spec]) -> list[Parameter]:
+    """Return the fields of a spec as keyword-only parameters, with the types that a user gives."""
     types, parameters = get_type_hints(spec, include_extras=True), inspect.signature(spec).parameters.values()
     return [each.replace(kind=Parameter.KEYWORD_ONLY, annotation=_shown_type(types[each.name])) for each in parameters]
 

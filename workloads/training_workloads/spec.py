@@ -28,7 +28,7 @@ from training_workloads.validation import (
 )
 from training_workloads.yaml_lines import OddNumber, read_yaml
 
-__all__ = ["Checked", "Converted", "Override", "Spec", "field_texts", "switch"]
+__all__ = ["Checked", "Converted", "Override", "Spec", "argument_texts", "field_texts", "switch"]
 
 _Rule = TypeVar("_Rule", bound=Callable[[Any], Problems])
 _Given = TypeVar("_Given", contravariant=True)
@@ -233,9 +233,20 @@ def field_texts(spec: type[Spec]) -> dict[str, str]:
     """Return the text of each documented field, in the order of the fields; a subclass can document one anew."""
     texts: dict[str, str] = {}
     for each in reversed(spec.__mro__):
-        _, _, section = cleandoc(each.__doc__ or "").partition("\nAttributes:\n")
-        texts |= {name: re.sub(r"\s+", " ", text) for name, text in _ATTRIBUTE.findall(section)}
+        texts |= _texts(each, "Attributes")
     return {name: texts[name] for name in spec.model_fields if name in texts}
+
+
+def argument_texts(function: Any) -> dict[str, str]:
+    """Return the text of each documented argument of a function."""
+    return _texts(function, "Args")
+
+
+def _texts(documented: Any, section: str) -> dict[str, str]:
+    _, _, text = cleandoc(documented.__doc__ or "").partition(f"\n{section}:\n")
+    # Up to the next section.
+    text = re.split(r"^\S", text, maxsplit=1, flags=re.MULTILINE)[0]
+    return {name: re.sub(r"\s+", " ", words) for name, words in _ATTRIBUTE.findall(text)}
 
 
 def _is_text(annotation: Any) -> bool:

@@ -93,7 +93,7 @@ class Deployment:
     def zones(self) -> tuple[str, ...]:
         """The names of the zones of the VPC."""
         named = self.config.availability_zones
-        return named or tuple(zone.name for zone in self.region_zones[:DEFAULT_ZONES])
+        return tuple(named) or tuple(zone.name for zone in self.region_zones[:DEFAULT_ZONES])
 
     def subnets(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """Return those of some subnets that the region has."""

@@ -65,7 +65,7 @@ class ClusterConfig(SiteConfig):
     """The configuration of one cluster.
 
     Attributes:
-        node_groups: GPU node groups by name, at most 30.
+        node_groups: GPU node groups by name, one to 30.
         lustre: The Lustre file system that jobs mount at `/fsx`. Default: 1200 GiB, PERSISTENT_2.
         efs: Whether there is an EFS file system too, for code and notebooks. It stays when the cluster is destroyed,
             and the next cluster gets a new one: `existing_efs` names it.
@@ -98,7 +98,7 @@ class ClusterConfig(SiteConfig):
     """
 
     node_groups: Annotated[dict[_NodeGroupName, GpuNodeGroupConfig], Checked(_some_node_groups, typed=True)] = Field(
-        default={}, examples=[_NODE_GROUP], validate_default=True
+        examples=[_NODE_GROUP]
     )
     lustre: LustreConfig = Field(default=LustreConfig(), examples=["capacity_gib: 1200"])
     kubernetes_version: Annotated[str, Checked(one_of, KUBERNETES_VERSIONS, typed=True)] = KUBERNETES_VERSION

@@ -53,7 +53,8 @@ class GpuNodeGroupSpec(Spec):
             Default: none.
         placement_group: Whether the nodes get a new cluster placement group. Default: yes where the type can,
             unless a reservation decides the placement, or Spot capacity is scarce enough without.
-        efa: Whether the nodes get all EFA interfaces of their type. Default: yes where the type has them.
+        efa: Whether the nodes get all EFA interfaces of their type; without, they have the primary interface only, and
+            jobs must be rendered with `--no-efa`. Default: yes where the type has them.
         ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
             deployment.
         root_volume_mib_per_second: Throughput of the root volume, 125 to 2000 MiB/s. Default: 600 where it holds the
@@ -61,7 +62,8 @@ class GpuNodeGroupSpec(Spec):
         root_volume_iops: I/O operations per second of the root volume, 3000 to 80000. Default: what its throughput
             needs.
         fast_image_pull: Whether the AMI pulls and unpacks images in parallel, which AWS calls experimental.
-        ssm: Whether Session Manager opens shells on the nodes. Without NAT the network needs its endpoints too.
+        ssm: Whether Session Manager opens shells on the nodes (`aws ssm start-session --target <instance id>`). Without
+            NAT the network needs its endpoints too: `TrainingNetwork(ssm=True)`.
         node_repair: Limits of EKS's repair of unhealthy nodes. Default: one node at a time, and none for the faults of
             a program.
     """

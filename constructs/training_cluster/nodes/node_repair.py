@@ -37,7 +37,7 @@ class NodeRepairOverride(Spec):
             or StorageReady.
         reason: The agent's reason, such as NvidiaXID31Error.
         action: Replace, Reboot or NoAction.
-        min_wait_minutes: Minutes for which the reason must hold. EKS's time for GPUs is 10.
+        min_wait_minutes: Minutes for which the reason must hold; EKS waits 10 for GPUs.
     """
 
     condition: Annotated[str, Checked(_known, _CONDITIONS)] = Field(examples=["AcceleratedHardwareReady"])

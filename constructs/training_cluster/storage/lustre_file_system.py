@@ -103,7 +103,7 @@ class LustreFileSystemProps(LustreSpec):
         vpc: The VPC of the subnet.
         subnet: Its subnet, in the zone of the nodes that use it.
         bucket: The bucket behind its data repositories. Default: none.
-        encryption_key: Key of the stored files. Default, and always with SCRATCH_2: FSx's own key.
+        encryption_key: Key of the stored files of PERSISTENT_2; SCRATCH_2 always has FSx's own. Default: FSx's own key.
     """
 
     vpc: Vpc

@@ -19,7 +19,7 @@ def alarms(site: Site, *, capacity: float = 4800, **options: Any) -> ClusterAlar
         vpc=site.vpc,
         subnet=site.subnet,
         bucket=s3.Bucket(site.stack, "Bucket"),
-        capacity=capacity,
+        capacity_gib=capacity,
     )
     xids = cloudwatch.Metric(namespace="Gpus", metric_name="Xids", statistic="Sum")
     return ClusterAlarms(site.stack, "Alarms", cluster_name="training", file_system=lustre, gpu_errors=xids, **options)
@@ -60,7 +60,7 @@ def test_gpus_that_idle_for_half_an_hour_while_nodes_run(site: Site) -> None:
 
 
 def test_lustre_below_a_tenth_free(site: Site) -> None:
-    lustre = alarms(site, capacity=4800)
+    lustre = alarms(site, capacity_gib=4800)
     made = alarm(site.template(), "LustreNearlyFull")
     assert made["Metrics"][0]["Expression"] == "100 * free / (4800 * 1073741824)"
     free = metric(made, "free")
@@ -73,7 +73,7 @@ def test_lustre_below_a_tenth_free(site: Site) -> None:
 
 
 def test_allows_a_token_as_capacity(site: Site) -> None:
-    alarms(site, capacity=Token.as_number({"Ref": "Size"}))
+    alarms(site, capacity_gib=Token.as_number({"Ref": "Size"}))
     expression = alarm(site.template(), "LustreNearlyFull")["Metrics"][0]["Expression"]
     assert expression == {"Fn::Join": ["", ["100 * free / (", {"Ref": "Size"}, " * 1073741824)"]]}
 

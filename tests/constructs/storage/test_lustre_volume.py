@@ -32,7 +32,7 @@ def imported(site: Site, security_group: ec2.ISecurityGroup | None = None) -> Lu
         file_system_id=ID,
         dns_name="fs-0123456789abcdef0.fsx.aws",
         mount_name="abc",
-        capacity=2400,
+        capacity_gib=2400,
         security_group=security_group,
     )
 
@@ -161,7 +161,7 @@ def test_rejects_a_second_volume_of_a_name(site: Site) -> None:
 
 def test_a_token_as_capacity_reaches_the_volume(site: Site) -> None:
     size = CfnParameter(site.stack, "Size", type="Number").value_as_number
-    made = new_file_system(site, capacity=size)
+    made = new_file_system(site, capacity_gib=size)
     LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=made)
     parts = applied(site)["Properties"]["Manifest"]["Fn::Join"][1]
     after = parts[parts.index({"Ref": "Size"}) + 1]
@@ -173,7 +173,7 @@ def test_allows_tokens_as_attributes(site: Site) -> None:
         name: Token.as_string({"Ref": name}) for name in ("file_system_id", "dns_name", "mount_name")
     }
     existing = LustreFileSystem.from_lustre_file_system_attributes(
-        site.stack, "Existing", **texts, capacity=Token.as_number({"Ref": "Size"})
+        site.stack, "Existing", **texts, capacity_gib=Token.as_number({"Ref": "Size"})
     )
     LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=existing)
     parts = applied(site)["Properties"]["Manifest"]["Fn::Join"][1]
