@@ -68,7 +68,9 @@ class KnownChecked(Checked):
         Raises:
             InputError: The rule rejects the value.
         """
-        return value if Token.is_unresolved(value) else super().follow(value)
+        # jsii cannot ask about objects of Python.
+        late = isinstance(value, str | int | float) and Token.is_unresolved(value)
+        return value if late else super().follow(value)
 
 
 def is_a(value: Any, attribute: str) -> bool:

@@ -53,7 +53,7 @@ _FUNCTIONS_LOGS = "Logs"
 def _zones(name: str, zones: Sequence[str]) -> Problems:
     """Require the names of two or more zones of one region; no zone at all means the first zones of the region."""
     if len(zones) == 1:
-        yield Problem(path=(name,), given=zones, fix="give two or more, as EKS needs them, the training zone first")
+        yield Problem(path=(name,), given=zones, fix="give two or more, the one with the GPU capacity first")
         return
     known = [(index, zone) for index, zone in enumerate(zones) if not Token.is_unresolved(zone)]
     if problems := [replace(problem, path=(name, index)) for index, zone in known for problem in _zone(zone)]:

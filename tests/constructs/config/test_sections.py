@@ -62,10 +62,10 @@ def test_the_path_of_a_mistake_begins_at_the_outermost_section() -> None:
     groups = {"gpu": {"instance_type": "g5.xlarge", "efa": True}, "b": {"instance_type": 5}}
     lustre = {"data_repositories": [{"path": "data"}]}
     assert paths(ClusterConfig, node_groups=groups, lustre=lustre, vpc_cidr=7) == [
+        "vpc_cidr",
         "node_groups.gpu.efa",
         "node_groups.b.instance_type",
         "lustre.data_repositories[0].path",
-        "vpc_cidr",
     ]
 
 

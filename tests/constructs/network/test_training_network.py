@@ -128,8 +128,8 @@ def test_rejects_a_range_that_no_vpc_can_have(cidr: Any, message: str, stack: cd
 @pytest.mark.parametrize(
     ("zones", "message"),
     [
-        (["us-east-1a"], "' is ['us-east-1a']; give two or more, as EKS needs them, the training zone first"),
-        ("us-east-1a", "' is 'us-east-1a'; give two or more, as EKS needs them, the training zone first"),
+        (["us-east-1a"], "' is ('us-east-1a',); give two or more, the one with the GPU capacity first"),
+        ("us-east-1a", "' is 'us-east-1a'; give a list: [us-east-1a]"),
         (["us-east-1a", "use1-az2"], "[1]' is 'use1-az2'; give the name of a zone, such as us-east-1a"),
         (["us-east-1a", "us-east-1a"], "' is ['us-east-1a', 'us-east-1a']; give each zone once"),
         (
@@ -191,7 +191,7 @@ def test_accepts_zones_that_are_tokens(stack: cdk.Stack) -> None:
 def test_rejects_a_string_for_a_flag(stack: cdk.Stack) -> None:
     with pytest.raises(InputError) as caught:
         TrainingNetwork(stack, "Network", nat="no")  # type: ignore[arg-type]
-    assert str(caught.value) == "'nat' is 'no'; give True or False"
+    assert str(caught.value) == "'nat' is 'no'; give true or false"
 
 
 def test_rejects_a_range_that_is_a_token(stack: cdk.Stack) -> None:

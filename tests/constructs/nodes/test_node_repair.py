@@ -69,8 +69,8 @@ def test_rejects_limits_that_eks_rejects(given: dict[str, Any], message: str) ->
         ),
         (
             {"condition": None},
-            "'condition' is None; known: AcceleratedHardwareReady, ContainerRuntimeReady, KernelReady, NetworkingReady, "
-            "StorageReady",
+            "'condition' is None; known: AcceleratedHardwareReady, ContainerRuntimeReady, KernelReady, "
+            "NetworkingReady, StorageReady",
         ),
     ],
 )

@@ -18,13 +18,13 @@ ASSOCIATION = "AWS::FSx::DataRepositoryAssociation"
 INGRESS = "AWS::EC2::SecurityGroupIngress"
 
 
-EFA: dict[str, Any] = {"efa": True, "capacity": 4800, "throughput_mbps_per_tib": 1000}
+EFA: dict[str, Any] = {"efa": True, "capacity_gib": 4800, "throughput_mbps_per_tib": 1000}
 
 EXISTING: dict[str, Any] = {
     "file_system_id": "fs-0123456789abcdef0",
     "dns_name": "fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
     "mount_name": "abcdefgh",
-    "capacity": 2400,
+    "capacity_gib": 2400,
 }
 
 
@@ -210,9 +210,9 @@ def test_its_metrics_name_the_file_system(site: Site) -> None:
 @pytest.mark.parametrize(
     ("options", "path"),
     [
-        ({"capacity": 1000}, "capacity"),
-        ({"capacity": Size.tebibytes(4.8)}, "capacity"),
-        ({"capacity": "1200"}, "capacity"),
+        ({"capacity_gib": 1000}, "capacity_gib"),
+        ({"capacity_gib": Size.tebibytes(4.8)}, "capacity_gib"),
+        ({"capacity_gib": "1200"}, "capacity_gib"),
         ({"deployment_type": fsx.LustreDeploymentType.PERSISTENT_1}, "deployment_type"),
         ({"subnet": "subnet-0123456789abcdef0"}, "subnet"),
         ({"bucket": "my-data"}, "bucket"),
@@ -272,7 +272,7 @@ def test_allows_tokens_as_attributes(site: Site) -> None:
             {"mount_name": "/fsx"},
             "'mount_name' is '/fsx'; give MountName of aws fsx describe-file-systems, at most 8 characters",
         ),
-        ({"capacity": "2400"}, "'capacity' is '2400'; give a whole number, 1 or more"),
+        ({"capacity_gib": "2400"}, "'capacity_gib' is '2400'; give a whole number, 1 or more"),
     ],
 )
 def test_rejects_attributes_that_no_file_system_has(given: dict[str, Any], message: str, site: Site) -> None:
@@ -297,7 +297,7 @@ def test_rejects_the_id_of_a_security_group(site: Site) -> None:
 def test_rejects_a_size_of_the_deployment_in_another_unit(site: Site) -> None:
     capacity = Size.tebibytes(CfnParameter(site.stack, "Capacity", type="Number").value_as_number)
     with pytest.raises(InputError) as caught:
-        LustreFileSystem(site.stack, "Lustre", vpc=site.vpc, subnet=site.subnet, capacity=capacity)
+        LustreFileSystem(site.stack, "Lustre", vpc=site.vpc, subnet=site.subnet, capacity_gib=capacity)
     assert str(caught.value) == (
-        "'capacity' is a Size, but a value that only the deployment knows must be in GiB; give Size.gibibytes(...)"
+        "'capacity_gib' is a Size, but a value that only the deployment knows must be in GiB; give Size.gibibytes(...)"
     )

@@ -13,11 +13,10 @@ from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
 from training_cluster import ElasticFileSystem, LustreFileSystem, LustreVolume
 from training_cluster.storage.lustre_file_system import LustreFileSystemBase
-from training_cluster.storage.lustre_volume import valid_lustre
 from training_workloads import InputError
 
 ID = "fs-0123456789abcdef0"
-EFA: dict[str, Any] = {"efa": True, "capacity": 4800, "throughput_mbps_per_tib": 1000}
+EFA: dict[str, Any] = {"efa": True, "capacity_gib": 4800, "throughput_mbps_per_tib": 1000}
 
 
 def new_file_system(site: Site, **options: Any) -> LustreFileSystem:
@@ -106,7 +105,7 @@ def test_the_volume_of_a_file_system_of_the_cdk(site: Site) -> None:
         "Lustre",
         vpc=site.vpc,
         vpc_subnet=site.subnet,
-        storage_capacity_gib=2400,
+        storage_capacity=2400,
         lustre_configuration={"deployment_type": fsx.LustreDeploymentType.SCRATCH_2},
     )
     LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=made)
@@ -231,8 +230,3 @@ def test_rejects_a_cluster_without_its_security_group(site: Site) -> None:
         "'cluster' is 'research', but it was imported without its security group, and the file system's ports are "
         "closed to its nodes; import it with TrainingCluster.from_cluster_attributes"
     )
-
-
-def test_rejects_the_class_in_place_of_its_object() -> None:
-    (problem,) = valid_lustre("file_system", LustreFileSystem)
-    assert problem.text().startswith("'file_system' is the class LustreFileSystem; give a LustreFileSystem")

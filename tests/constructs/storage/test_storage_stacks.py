@@ -52,7 +52,7 @@ def vpc_stack() -> tuple[cdk.App, Site]:
 def test_storage_below_the_cluster(efa: bool) -> None:
     app, site = vpc_stack()
     storage, cluster_stack = cdk.Stack(app, "Storage"), cdk.Stack(app, "Cluster")
-    options: dict[str, Any] = {"capacity": 4800, "throughput_mbps_per_tib": 1000, "efa": True} if efa else {}
+    options: dict[str, Any] = {"capacity_gib": 4800, "throughput_mbps_per_tib": 1000, "efa": True} if efa else {}
     files, shared = lustre(site, storage, **options), ElasticFileSystem(storage, "Efs", vpc=site.vpc)
     cluster = TrainingCluster(cluster_stack, "Cluster", vpc=site.vpc, efs=True)
     LustreVolume(cluster_stack, "Lustre", cluster=cluster, file_system=files)
@@ -157,7 +157,7 @@ def test_rejects_a_volume_whose_security_group_is_above_it(site: Site, other: cd
         "Lustre",
         vpc=site.vpc,
         vpc_subnet=site.subnet,
-        storage_capacity_gib=1200,
+        storage_capacity=1200,
         security_group=group,
         lustre_configuration=fsx.LustreConfiguration(deployment_type=fsx.LustreDeploymentType.SCRATCH_2),
     )
