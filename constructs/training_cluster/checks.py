@@ -1,4 +1,4 @@
-"""What constructs take: a type with its check for each kind of object of the CDK, and the rules of folders and ids.
+"""The types of constructs' keywords: one with its check for each kind of object of the CDK; and the rules of folders.
 
 A keyword has such a type as its annotation, in a `Spec` or in a signature with `@checked`.
 """
@@ -47,7 +47,7 @@ __all__ = [
     "valid_nodes_subnet",
 ]
 
-# What people copy from the console in front of the folder: s3://bucket/, arn:aws:s3:::bucket/.
+# Prefixes that people copy from the console with the folder: s3://bucket/, arn:aws:s3:::bucket/.
 _BUCKET = re.compile(r"(s3://[^/]*/?|arn:[^:]*:s3:::[^/]*/?)(.*)", re.DOTALL)
 
 _SUBNET = "vpc.private_subnets[0]"
@@ -83,9 +83,9 @@ def has(name: str, value: Any, attribute: str, fix: str) -> Problems:
 
     Args:
         name: The argument, as the user typed it.
-        value: What they gave.
+        value: The user's value.
         attribute: An attribute that only objects of the type have.
-        fix: What to give instead.
+        fix: The fix, in the imperative.
     """
     if not is_a(value, attribute):
         yield Problem(path=(name,), given=value, fix=fix)
@@ -108,11 +108,11 @@ def as_tuple(values: Any) -> Any:
 
 
 def valid_cluster(name: str, cluster: Any, *, kubectl: bool = True, security_group: bool = False) -> Problems:
-    """Reject what is not a cluster of `aws_eks_v2`, or was imported without what the construct uses.
+    """Require a cluster of `aws_eks_v2` that was not imported without attributes that the construct uses.
 
     Args:
         name: The argument, as the user typed it.
-        cluster: What they gave.
+        cluster: The user's value.
         kubectl: Whether manifests are applied to it.
         security_group: Whether nodes join it: they need its security group and its VPC.
     """
@@ -133,7 +133,7 @@ def imported_with(name: str, cluster: Any, attribute: str, what: str) -> Problem
         name: The argument, as the user typed it.
         cluster: A cluster.
         attribute: Name of the attribute.
-        what: What it is, and why it is needed.
+        what: The attribute in words, and why it is needed.
     """
     if not _has(cluster, attribute):
         yield _imported_without(name, cluster, what)
@@ -164,7 +164,7 @@ def valid_nodes_subnet(subnet: ec2.ISubnet | None, vpc: ec2.IVpc) -> Problems:
     EC2 gives no public address to an instance with several interfaces.
 
     Args:
-        subnet: What the user gave, or the cluster's training subnet; None where its VPC has no private one.
+        subnet: The user's subnet, or the cluster's training subnet; None where its VPC has no private one.
         vpc: The VPC of the nodes. That of a subnet which is imported by its id is not known.
     """
     if subnet is None:
@@ -214,7 +214,7 @@ def _dns_labels(name: str, values: Sequence[str]) -> Problems:
 
 
 def valid_folder(name: str, folder: str) -> Problems:
-    """Reject what S3 would read as the name of another folder: with a bucket, an empty part, `.` or `..` in it.
+    """Reject text that S3 would read as the name of another folder: with a bucket, an empty part, `.` or `..` in it.
 
     Args:
         name: The argument, as the user typed it.

@@ -132,7 +132,7 @@ class CompleteSageMakerTraining(Construct):
         return TrainingNotebook(self, "Notebook", training=self.training, encryption_key=self._key, **notebook.given())
 
     def _add_outputs(self) -> None:
-        """Define what `trainctl sagemaker` reads."""
+        """Define the outputs that `trainctl sagemaker` reads."""
         training = self.training
         outputs = {
             "TrainingRoleArn": training.role.role_arn,

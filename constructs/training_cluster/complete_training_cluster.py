@@ -118,7 +118,7 @@ class CompleteTrainingCluster(Construct):
         return any(group.ssm for group in self.config.node_groups.values())
 
     def _warn_of_missing_endpoints(self) -> None:
-        """Say what an existing VPC without NAT must have: synthesis does not see it, and `nat` does not describe it."""
+        """List the endpoints that an existing VPC without NAT must have: synthesis does not see them."""
         # Without a mirror, charts come from the internet, and the VPC must have a way there.
         if self.config.mirror:
             services = ", ".join(service_names(ssm=self._has_ssm))

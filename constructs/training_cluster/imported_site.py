@@ -1,4 +1,4 @@
-"""What a configuration names in place of new resources: a VPC, and the file systems in it."""
+"""The resources that a configuration names in place of new ones: a VPC, and the file systems in it."""
 
 from collections.abc import Sequence
 

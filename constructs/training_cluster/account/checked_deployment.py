@@ -1,4 +1,4 @@
-"""A configuration and the account in which it is to be deployed: what the checks read."""
+"""A configuration and the account in which it is to be deployed, as the checks read them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ class Deployment:
 
     @cached_property
     def existing_lustre(self) -> dict[str, Any] | None:
-        """What FSx says about the file system of `existing_lustre`; None without one."""
+        """FSx's description of the file system of `existing_lustre`; None without one."""
         existing = self.config.existing_lustre
         return find_lustre(self.account, existing.file_system_id) if existing else None
 
@@ -124,7 +124,7 @@ class Deployment:
         return _zone_key(group) if has_one else self.training_zone_key
 
     def put_into(self, group: str, zone: str) -> str:
-        """Return what puts a node group into another zone, in the imperative."""
+        """Return the fix that puts a node group into another zone, in the imperative."""
         key = self.zone_key(group)
         if key == "availability_zones":
             return f"put {zone} first in availability_zones"

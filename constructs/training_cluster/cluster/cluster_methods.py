@@ -32,7 +32,7 @@ __all__ = ["ClusterMethods"]
 
 
 class LustreOptions(LustreSpec, LustreVolumeOptions):
-    """What `add_lustre` takes.
+    """The keywords of `add_lustre`.
 
     Attributes:
         data_repositories: Up to 8 folders that mirror prefixes of the bucket. Default: one, root to root, where there
@@ -46,17 +46,17 @@ class LustreOptions(LustreSpec, LustreVolumeOptions):
 
 
 class ClusterMethods(ClusterDefaults):
-    """What `TrainingCluster` and an imported cluster have in common: methods that add the parts of a training cluster.
+    """The methods of `TrainingCluster` and of an imported cluster that add the parts of a training cluster.
 
     Each part is created after what it needs and deleted before it, in any order of the calls.
 
     Attributes:
         gpu_node_groups: The groups that `add_gpu_node_group` defined, by id.
-        file_systems: What `add_lustre` defined, in the order of the calls.
-        namespaces: What `add_namespaces` defined; None before.
-        platform: What `add_platform` defined; None before.
-        monitoring: What `add_monitoring` defined; None before.
-        job_queue: What `add_job_queue` defined; None before.
+        file_systems: The file systems of `add_lustre`, in the order of the calls.
+        namespaces: The namespaces of `add_namespaces`; None before.
+        platform: The platform of `add_platform`; None before.
+        monitoring: The monitoring of `add_monitoring`; None before.
+        job_queue: The queue of `add_job_queue`; None before.
     """
 
     gpu_node_groups: Mapping[str, GpuNodeGroup] = MappingProxyType({})

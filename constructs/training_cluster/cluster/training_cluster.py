@@ -15,7 +15,7 @@ from training_cluster.cluster.access import AdminArns, PublicCidrs, administrati
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.cluster_methods import ClusterMethods
 from training_cluster.cluster.control_plane_logs import add_control_plane_logs, name_of_cluster
-from training_cluster.cluster.imported_cluster import ImportedCluster
+from training_cluster.cluster.imported_cluster import ClusterAttributes, ImportedCluster
 from training_cluster.cluster.kubectl_handler import secure_kubectl
 from training_cluster.cluster.kubectl_layer import KubernetesVersion, kubectl_layer
 from training_cluster.cluster.release_support import warn_of_the_end_of_support
@@ -35,7 +35,7 @@ _LOGS = eks.ClusterLoggingTypes
 
 
 class TrainingClusterProps(Spec):
-    """What `TrainingCluster` takes.
+    """The keywords of `TrainingCluster`.
 
     Attributes:
         vpc: The VPC of the cluster; nodes go into its private subnets, or its isolated ones if it has no other.
@@ -106,38 +106,18 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         self._add_administrators(props.admin_arns)
 
     @classmethod
-    def from_cluster_attributes(  # type: ignore[override] # CDK's has no required attribute; kubectl needs three.
-        cls,
-        scope: Construct,
-        id: str,
-        *,
-        cluster_name: str,
-        cluster_security_group_id: str,
-        vpc: ec2.IVpc,
-        kubernetes_version: eks.KubernetesVersion | str = KUBERNETES_VERSION,
-    ) -> ImportedCluster:
+    @keywords_of(ClusterAttributes)  # CDK's has no required attribute; kubectl needs three.
+    def from_cluster_attributes(cls, scope: Construct, id: str, attributes: ClusterAttributes) -> ImportedCluster:
         """Import an existing cluster, with kubectl and the same `add_…` methods.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster_name: Name of the cluster.
-            cluster_security_group_id: The security group that EKS created for it (`sg-…`, shown by
-                `aws eks describe-cluster` as clusterSecurityGroupId).
-            vpc: Its VPC, with private subnets from which the cluster's API is reached.
-            kubernetes_version: Its release, such as 1.33, any that EKS runs; it decides kubectl and the autoscaler.
 
         Raises:
             InputError: EKS has no such name, id or release, or the VPC has no subnets for kubectl.
         """
-        return ImportedCluster(
-            scope,
-            id,
-            cluster_name=cluster_name,
-            cluster_security_group_id=cluster_security_group_id,
-            vpc=vpc,
-            kubernetes_version=kubernetes_version,
-        )
+        return ImportedCluster(scope, id, **attributes.given())
 
     def _keep_logs_behind_the_cluster(self) -> None:
         """Delete the cluster before its group: EKS writes into it to the end, and would create it again."""

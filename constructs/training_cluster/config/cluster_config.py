@@ -8,17 +8,18 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from training_cluster.cluster.access import AdminArns, PublicCidrs, public_access_is_limited
+from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_cluster.config.existing import SiteConfig
-from training_cluster.config.further_zones import valid_further_zones
 from training_cluster.config.registries import images_without_nat, mirror_without_nat
 from training_cluster.config.sagemaker_section import SageMakerConfig
 from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig
-from training_cluster.config.subnet_size import subnet_holds_nodes
 from training_cluster.identity.job_identity import JobIdentitySpec
 from training_cluster.monitoring.alarms import Email
+from training_cluster.network.addresses import private_subnet_prefix, usable_addresses
 from training_cluster.network.training_network import DEFAULT_ZONES, region_of
 from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.gpu_node_group import node_group_label
+from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_cluster.platform.job_queue import JobQueueSpec, fits_a_topology, valid_flavor
 from training_cluster.platform.pre_pulled_images import Images
 from training_workloads.catalog.versions import KUBERNETES_VERSION, KUBERNETES_VERSIONS
@@ -36,6 +37,10 @@ _NODE_GROUP = "gpu: {instance_type: …, min_size: 0}"
 # A template has at most 500 resources and 1 MB; 30 node groups of p5.48xlarge are 295 resources and 0.91 MB:
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 _MOST_NODE_GROUPS = 30
+
+# EKS needs 16 free addresses in each subnet of its control plane:
+# https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
+_EKS_ADDRESSES = 16
 
 
 def _name(name: str, value: str, pattern: str, rule: str) -> Problems:
@@ -77,7 +82,7 @@ class ClusterConfig(SiteConfig):
         job_queue: Kueue, and a queue in which jobs wait until the node groups have room; `true` for its defaults.
             Default: none.
         ebs: Whether claims can have volumes on EBS, by a default StorageClass gp3.
-        metrics_server: Whether `kubectl top` shows what nodes and pods use.
+        metrics_server: Whether `kubectl top` shows the use of nodes and pods.
         gang_scheduler: Scheduler that starts all workers of a job together: `volcano`, or the name of one with the
             coscheduling plugin. It must be installed in the cluster. Default: none.
         mirror: ECR registry of the same partition, by any of its addresses (also `dkr.ecr-fips`, `dkr-ecr`), with
@@ -237,9 +242,20 @@ def nodes_and_file_system_share_a_zone(config: ClusterConfig) -> Problems:
 @ClusterConfig.rule
 def further_zones_are_other_zones_with_nodes(config: ClusterConfig) -> Problems:
     """Each file system is in a zone of the VPC, no zone needs two, and without nodes it is paid for and not read."""
-    zones, network = config.lustre.further_zones, config.availability_zones
-    nodes = {group.availability_zone for group in config.node_groups.values()}
-    yield from valid_further_zones(zones, of_network=network, training_zone=config.training_zone, of_nodes=nodes)
+    path, zones, of_network = ("lustre", "further_zones"), config.lustre.further_zones, config.availability_zones
+    related: tuple[Path, ...] = (("availability_zones",), ("lustre", "availability_zone"))
+    for zone in zones:
+        if zone not in of_network:
+            allowed = f"availability_zones is {', '.join(of_network) or 'empty'}"
+            yield Problem(path=path, given=zones, allowed=allowed, fix=f"add {zone} there", related=related)
+        elif zone == config.training_zone:
+            fix = f"omit {zone}: it has the first file system"
+            yield Problem(path=path, given=zones, fix=fix, related=related)
+        elif all(zone != group.availability_zone for group in config.node_groups.values()):
+            allowed, fix = f"no node group is in {zone}", f"give one 'availability_zone: {zone}', or omit the zone"
+            yield Problem(path=path, given=zones, allowed=allowed, fix=fix, related=(*related, ("node_groups",)))
+    if len(set(zones)) < len(zones):
+        yield Problem(path=path, given=zones, fix="give each zone once")
 
 
 @ClusterConfig.rule
@@ -265,7 +281,30 @@ def training_subnet_holds_the_nodes(config: ClusterConfig) -> Problems:
     for name, group in config.node_groups.items():
         by_zone.setdefault(group.availability_zone or config.training_zone, {})[name] = group
     for groups in by_zone.values():
-        yield from subnet_holds_nodes(config.vpc_cidr, len(config.availability_zones) or DEFAULT_ZONES, groups)
+        yield from _subnet_holds_nodes(config.vpc_cidr, len(config.availability_zones) or DEFAULT_ZONES, groups)
+
+
+def _subnet_holds_nodes(vpc_cidr: str, zones: int, node_groups: Mapping[str, GpuNodeGroupConfig]) -> Problems:
+    """Reject node groups that need more addresses than the subnet of their zone has.
+
+    Args:
+        vpc_cidr: Range of the VPC.
+        zones: Number of zones that share it.
+        node_groups: Those of one zone, by name.
+    """
+    prefix = private_subnet_prefix(vpc_cidr, zones)
+    free = usable_addresses(prefix) - _EKS_ADDRESSES - MOST_SYSTEM_NODES * ADDRESSES_PER_NODE
+    wanted = {name: each.maximum * (ADDRESSES_PER_NODE - 1 + each.ip_interfaces) for name, each in node_groups.items()}
+    if sum(wanted.values()) > free:
+        groups = ", ".join(f"{name} at max_size {node_groups[name].maximum}: {wanted[name]}" for name in wanted)
+        yield Problem(
+            path=("vpc_cidr",),
+            given=vpc_cidr,
+            allowed=f"its subnets (/{prefix}) have {free} addresses for GPU nodes and their pods, and the node groups "
+            f"can take {sum(wanted.values())} ({groups})",
+            fix="give a larger range, fewer zones, or lower max_size",
+            related=(("availability_zones",), *(("node_groups", name, "max_size") for name in wanted)),
+        )
 
 
 @ClusterConfig.rule

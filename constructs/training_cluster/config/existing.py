@@ -1,6 +1,6 @@
-"""The sections that name what exists: a VPC and the file systems in it, which outlive the cluster; and their rules.
+"""The sections that name existing resources: a VPC and the file systems in it, which outlive the cluster.
 
-A cluster and the training on SageMaker have the same ones.
+A cluster and the training on SageMaker have the same sections and rules.
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What a role may do with the objects of one folder of a bucket, and with the key of the bucket."""
+"""Permissions of a role on the objects of one folder of a bucket, and on the key of the bucket."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""What a job may read and write in S3: one prefix of one bucket, by the service account of its pods."""
+"""The permissions of a job in S3: one prefix of one bucket, by the service account of its pods."""
 
 from typing import Annotated, cast
 
@@ -36,7 +36,7 @@ class JobIdentitySpec(Spec):
 
 
 class JobIdentityOptions(JobIdentitySpec):
-    """What `add_job_identity` takes.
+    """The keywords of `add_job_identity`.
 
     Attributes:
         bucket: The bucket of datasets and results.
@@ -50,7 +50,7 @@ class JobIdentityOptions(JobIdentitySpec):
 
 
 class JobIdentityProps(JobIdentityOptions):
-    """What `JobIdentity` takes.
+    """The keywords of `JobIdentity`.
 
     Attributes:
         cluster: The cluster, with the add-on eks-pod-identity-agent.

@@ -1,4 +1,4 @@
-"""Alarms of a training cluster: idle GPUs that cost money, and what will stop a job."""
+"""Alarms of a training cluster: idle GPUs that cost money, and faults that will stop a job."""
 
 from typing import Annotated, cast
 

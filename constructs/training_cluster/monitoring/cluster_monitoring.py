@@ -43,7 +43,7 @@ _KEPT = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Container-Insights-setup-logs-FluentBit.html
 _LOG_GROUPS = ("application", "dataplane", "host", "performance")
 
-# What jobs print outlives a cluster whose name no other gets; the others are about nodes that are deleted with it.
+# The output of jobs outlives a cluster whose name no other gets; the others are about nodes that are deleted with it.
 _JOBS_OUTPUT = "application"
 
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
@@ -80,7 +80,7 @@ class _DcgmExporter:
 
 
 class MonitoringOptions(Spec):
-    """What `add_monitoring` takes.
+    """The keywords of `add_monitoring`.
 
     Attributes:
         file_system: The Lustre of the jobs: one of this library, imported or not, or one of the CDK; `add_lustre` adds
@@ -98,7 +98,7 @@ class MonitoringOptions(Spec):
 
 
 class MonitoringProps(MonitoringOptions):
-    """What `ClusterMonitoring` takes.
+    """The keywords of `ClusterMonitoring`.
 
     Attributes:
         cluster: The cluster, with the add-on eks-pod-identity-agent.
@@ -117,7 +117,7 @@ def details_need_kubectl(props: MonitoringProps) -> Problems:
 
 
 class _Common(TypedDict):
-    """What alarms and dashboard have in common."""
+    """Values that alarms and dashboard share."""
 
     cluster_name: str
     file_system: Lustre | None

@@ -1,4 +1,4 @@
-"""What a cluster costs by the hour, where the catalog has a dated price for every part, and a monthly budget."""
+"""The cost of a cluster by the hour, where the catalog has a dated price for every part, and a monthly budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class CostItem:
 
     Attributes:
         count: Number of them.
-        name: What it is.
+        name: The part, such as an instance type.
         price: Of one; None where the catalog has none.
     """
 
@@ -63,7 +63,7 @@ class CostItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CostEstimate:
-    """What a cluster costs by the hour, as a sum or as the reason why there is none; `str()` is a sentence.
+    """The cost of a cluster by the hour, as a sum or as the reason why there is none; `str()` is a sentence.
 
     Attributes:
         items: The parts.
@@ -93,7 +93,7 @@ class CostEstimate:
 
     @property
     def extended_support(self) -> str | None:
-        """What the release costs more, and from which day on; None where the release or its dates are not known.
+        """The additional cost of the release, and from which day on; None where the release or its dates are not known.
 
         The sentence has the day and does not depend on today: an estimate in a template must not change by itself.
         """
@@ -151,7 +151,8 @@ def hourly_cost(
         nodes: Number of nodes of each EC2 type, system nodes included. A group at 0 is shown with its price.
         nat_gateways: Number of NAT gateways. Default: 0.
         interface_endpoints: Interface endpoints times zones, as AWS bills them: 11 in two zones are 22. Default: 0.
-        kubernetes_version: Release of the cluster, to say what extended support costs and from when. Default: not said.
+        kubernetes_version: Release of the cluster, to state the cost of extended support and its first day. Default:
+            not stated.
         today: Day of the price, for a cluster that runs: its release may be in extended support. Default: the price of
             standard support, whatever the day.
 

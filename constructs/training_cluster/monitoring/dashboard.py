@@ -21,7 +21,7 @@ from training_workloads.catalog.gpu_metrics import GPU_DETAILS
 
 __all__ = ["ClusterDashboard"]
 
-# What the first file system is called; a further one has its id.
+# Name of the first file system; a further one has its id.
 _LUSTRE = "Lustre"
 
 _WIDTH = 24  # columns of a CloudWatch dashboard

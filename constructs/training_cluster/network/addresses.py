@@ -43,8 +43,8 @@ _KEPT_BY_AWS = 5
 def private_subnet_prefix(cidr: str, zones: int) -> int:
     """Return the prefix length of each private subnet, such as 18 for 10.0.0.0/16 in two zones.
 
-    The private subnets share what the public ones leave, in equal powers of two; without NAT gateways the range of the
-    public subnets stays empty, so that the answer is the same.
+    The private subnets share the rest of the range beside the public ones, in equal powers of two; without NAT gateways
+    the range of the public subnets stays empty, so that the answer is the same.
 
     Args:
         cidr: Address range of the VPC.
@@ -95,7 +95,7 @@ def is_of_no_host(network: ipaddress.IPv4Network) -> bool:
 
 
 def valid_cidr(name: str, cidr: str, *, example: str) -> Problems:
-    """Reject what is not an IPv4 range, written as `<address>/<prefix length>` without bits behind the prefix."""
+    """Require an IPv4 range, written as `<address>/<prefix length>` without bits behind the prefix."""
     network = _read(cidr)
     if network is None:
         yield Problem(path=(name,), given=cidr, allowed="that is not an IPv4 range", fix=f"write one such as {example}")

@@ -65,7 +65,7 @@ def _zones(name: str, zones: Sequence[str]) -> Problems:
 
 
 def _zone(zone: str) -> Problems:
-    """Reject what is not the name of an availability zone in which EKS takes a subnet for a control plane.
+    """Require the name of an availability zone in which EKS takes a subnet for a control plane.
 
     Local zones: https://docs.aws.amazon.com/eks/latest/userguide/local-zones.html; those of Wavelength:
     https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html (both read 2026-11-23).

@@ -1,4 +1,4 @@
-"""What the name of a release of the AL2023 NVIDIA AMI of EKS says: its Kubernetes release, its day, its drivers."""
+"""The facts in the name of a release of EKS's AL2023 NVIDIA AMI: its Kubernetes release, its day, its drivers."""
 
 from datetime import datetime
 from typing import Any

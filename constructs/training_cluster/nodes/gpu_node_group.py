@@ -41,7 +41,7 @@ _TAINT_VALUE, _TAINT_EFFECT = "true", eks.TaintEffect.NO_SCHEDULE
 
 
 class GpuNodeGroupOptions(GpuNodeGroupSpec):
-    """What `add_gpu_node_group` takes.
+    """The keywords of `add_gpu_node_group`.
 
     Attributes:
         subnet: A private subnet of the cluster's VPC, in the zone of the file system that the jobs read. Default: that
@@ -69,7 +69,7 @@ def group_of_efa_is_used(options: GpuNodeGroupOptions) -> Problems:
 
 
 class GpuNodeGroupProps(GpuNodeGroupOptions):
-    """What `GpuNodeGroup` takes.
+    """The keywords of `GpuNodeGroup`.
 
     Attributes:
         cluster: The cluster that the nodes join: ours or one of `aws_eks_v2`.
@@ -90,7 +90,7 @@ class GpuNodeGroup(Construct):
     """GPU nodes side by side in one zone, with every network interface of their type on the launch template.
 
     Attributes:
-        spec: The nodes and their number, with what follows from them.
+        spec: The nodes and their number, with the values that follow from them.
         name: Value of the nodes' label `training-cluster/node-group`, by which jobs select them: the id.
         node_group: The EKS node group.
         launch_template: Interfaces, placement, reservation, disks, user data and metadata access.
@@ -302,5 +302,5 @@ def _zone_of(subnet: ec2.ISubnet) -> str | None:
 
 
 def _name_of(subnet: ec2.ISubnet) -> str:
-    """Return what distinguishes a subnet in its VPC: its id where that is known, else its id in the app."""
+    """Return the name of a subnet in its VPC: its id where that is known, else its id in the app."""
     return subnet.node.id if Token.is_unresolved(subnet.subnet_id) else subnet.subnet_id

@@ -76,7 +76,7 @@ class NodeRepair(Spec):
     Attributes:
         enabled: Whether EKS repairs nodes; without, the other values are rejected.
         max_parallel_nodes_repaired_count: Nodes that are repaired at the same time. Default: 1, unless the percentage
-            is given: what makes several nodes unhealthy at once is seldom their hardware.
+            is given: the cause of several unhealthy nodes at once is seldom their hardware.
         max_parallel_nodes_repaired_percentage: The same as a percentage of the unhealthy nodes.
         max_unhealthy_node_threshold_count: Unhealthy nodes above which EKS repairs none. Default: EKS's, which is 20 %
             in a group of more than five nodes.

@@ -41,7 +41,7 @@ _CHANGE = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAut
 
 
 def scale_from_zero_tags(devices: Mapping[str, str]) -> dict[str, str]:
-    """Return the tags of a node group by which the autoscaler knows what its nodes offer while it has none.
+    """Return the tags of a node group by which the autoscaler knows the devices of its nodes while it has none.
 
     It reads CPU, memory and GPUs from EC2, and labels and taints from EKS (`eks:DescribeNodegroup`), that of the
     capacity type included (https://github.com/kubernetes/autoscaler/pull/6261). It learns of EFA devices and huge pages

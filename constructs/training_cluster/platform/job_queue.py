@@ -44,7 +44,7 @@ MAX_JOBS = 12
 
 
 class _NodeGroup(Protocol):
-    """What a queue reads from a `GpuNodeGroup`, which is defined in a layer above."""
+    """The attributes of a `GpuNodeGroup`, which is defined in a layer above, that a queue reads."""
 
     name: str
     spec: Any
@@ -102,7 +102,7 @@ class JobQueueSpec(Spec):
 
 
 class JobQueueOptions(JobQueueSpec):
-    """What `add_job_queue` takes.
+    """The keywords of `add_job_queue`.
 
     Attributes:
         mirror: ECR registry with copies of chart and image. Default: Kueue's registry.
@@ -112,7 +112,7 @@ class JobQueueOptions(JobQueueSpec):
 
 
 class JobQueueProps(JobQueueOptions):
-    """What `JobQueue` takes.
+    """The keywords of `JobQueue`.
 
     Attributes:
         cluster: The cluster with the nodes: ours or one of `aws_eks_v2`.
@@ -133,7 +133,7 @@ class JobQueue(Construct):
 
     Attributes:
         queue_name: Name of the queue, which jobs give.
-        nodes: What the queue counts, by node group.
+        nodes: The nodes that the queue counts, by node group.
         namespaces: Namespaces whose jobs can enter.
         max_jobs: Jobs that run at once.
         chart: The Helm release of Kueue, with its resource definitions.

@@ -1,4 +1,4 @@
-"""The Kubernetes Metrics Server: what `kubectl top` shows, and what scales Deployments by their load."""
+"""The Kubernetes Metrics Server, for `kubectl top` and for Deployments that scale by their load."""
 
 from typing import cast
 

@@ -34,7 +34,7 @@ _NOT_ON_THE_PLATFORM = {"p2", "p3", "p3dn", "inf1", "g3"}
 
 
 def _notebook_type(name: str, value: Any) -> Problems:
-    """Reject EC2's names, what is no type at all, and the families that the platform does not support."""
+    """Reject EC2's names, other text than a type, and the families that the platform does not support."""
     found = _TYPE.fullmatch(value) if isinstance(value, str) else None
     if not found:
         yield Problem(path=(name,), given=value, fix=f"give a type of SageMaker, such as {NOTEBOOK_INSTANCE_TYPE}")
@@ -46,7 +46,7 @@ def _notebook_type(name: str, value: Any) -> Problems:
 
 
 def _code(name: str, value: Any) -> Problems:
-    """Reject what SageMaker cannot clone, and credentials, which the template would show."""
+    """Reject addresses that SageMaker cannot clone, and credentials, which the template would show."""
     text = value if isinstance(value, str) else ""
     host = text.removeprefix("https://").partition("/")[0]
     if text.startswith("https://") and "@" in host:
@@ -78,7 +78,7 @@ class NotebookSpec(Spec):
 
 
 class NotebookProps(NotebookSpec):
-    """What `TrainingNotebook` takes.
+    """The keywords of `TrainingNotebook`.
 
     Attributes:
         training: Where the jobs run that it submits; it is in the first of their subnets.

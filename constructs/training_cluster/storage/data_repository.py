@@ -24,7 +24,7 @@ def _path(name: str, path: Any) -> Problems:
 
 
 def _prefix(name: str, prefix: Any) -> Problems:
-    """Reject a leading slash, the bucket's name and what S3 does not read as a folder: no object has such a key."""
+    """Reject a leading slash, the bucket's name and text that is no folder to S3: no object has such a key."""
     form = r"(?!/)[^\0\x85\u2028\u2029\r\n]{0,1024}"
     rule = "the start of the objects' keys without a leading '/', or ''"
     yield from matches(name, prefix, form, rule)

@@ -18,11 +18,11 @@ from training_cluster.network.training_network import private_subnets
 from training_cluster.stack_order import order_stacks
 from training_cluster.storage.cluster_volume import Volume, valid_nodes
 from training_workloads.jobs.volumes import EFS_CLAIM
-from training_workloads.keywords import checked
+from training_workloads.keywords import checked, keywords_of
 from training_workloads.mpijob.programs import UID
 from training_workloads.platform.efs_volume import EfsVolumeChart
 from training_workloads.platform.file_systems import efs_access_point_id, efs_id
-from training_workloads.spec import Checked
+from training_workloads.spec import Checked, Spec
 from training_workloads.validation import MISSING, Problem, Problems, check
 
 __all__ = ["Elastic", "ElasticFileSystem", "ElasticVolume", "ImportedElasticFileSystem", "open_nfs_port"]
@@ -34,6 +34,21 @@ _FOLDER = "/training"
 _PERMISSIONS = "750"
 
 _GIVE_AN_ACCESS_POINT = "give one, such as file_system.add_access_point(...)"
+
+
+class ElasticFileSystemAttributes(Spec):
+    """An existing file system.
+
+    Attributes:
+        file_system_id: `fs-…`.
+        access_point_id: `fsap-…`, an access point of it.
+        security_group: The group of its mount targets, which an `ElasticVolume` opens to the nodes. Default: its rules
+            admit the nodes on TCP 2049 already.
+    """
+
+    file_system_id: Annotated[str, KnownChecked(efs_id)]
+    access_point_id: Annotated[str, KnownChecked(efs_access_point_id)]
+    security_group: SecurityGroup | None = None
 
 
 class ElasticFileSystem(efs.FileSystem):
@@ -92,7 +107,7 @@ class ElasticFileSystem(efs.FileSystem):
             file_system_policy=_policy(for_sagemaker=for_sagemaker),
             # The policy is complete: without this, CDK adds a statement that lets clients be root.
             allow_anonymous_access=True,
-            # Paid by what is read and written; bursting would slow a small file system down to almost nothing.
+            # Paid by bytes read and written; bursting would slow a small file system down to almost nothing.
             throughput_mode=efs.ThroughputMode.ELASTIC,
             lifecycle_policy=efs.LifecyclePolicy.AFTER_30_DAYS,
             out_of_infrequent_access_policy=efs.OutOfInfrequentAccessPolicy.AFTER_1_ACCESS,
@@ -107,30 +122,20 @@ class ElasticFileSystem(efs.FileSystem):
         return self.access_point.access_point_id
 
     @staticmethod
+    @keywords_of(ElasticFileSystemAttributes)
     def from_elastic_file_system_attributes(
-        scope: Construct,
-        id: str,
-        *,
-        file_system_id: str,
-        access_point_id: str,
-        security_group: ec2.ISecurityGroup | None = None,
+        scope: Construct, id: str, attributes: ElasticFileSystemAttributes
     ) -> "ImportedElasticFileSystem":
         """Import an existing file system; `aws efs describe-access-points` shows its two ids.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            file_system_id: `fs-…`.
-            access_point_id: `fsap-…`, an access point of it.
-            security_group: The group of its mount targets, which an `ElasticVolume` opens to the nodes. Default: its
-                rules admit the nodes on TCP 2049 already.
 
         Raises:
             InputError: A value is not an EFS id, or `security_group` is of another type.
         """
-        return ImportedElasticFileSystem(
-            scope, id, file_system_id=file_system_id, access_point_id=access_point_id, security_group=security_group
-        )
+        return ImportedElasticFileSystem(scope, id, **attributes.given())
 
 
 @jsii.implements(ec2.IConnectable)
@@ -142,31 +147,12 @@ class ImportedElasticFileSystem(Construct):
         access_point_id: `fsap-…`.
     """
 
-    @checked
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        file_system_id: Annotated[str, KnownChecked(efs_id)],
-        access_point_id: Annotated[str, KnownChecked(efs_access_point_id)],
-        security_group: SecurityGroup | None = None,
-    ) -> None:
-        """Refer to the file system.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-            file_system_id: `fs-…`.
-            access_point_id: `fsap-…`, an access point of it.
-            security_group: The group of its mount targets. Default: its rules admit the nodes already.
-
-        Raises:
-            InputError: A value is not an EFS id, or `security_group` is of another type.
-        """
+    @keywords_of(ElasticFileSystemAttributes)
+    def __init__(self, scope: Construct, id: str, attributes: ElasticFileSystemAttributes) -> None:
+        """Refer to the file system."""
         super().__init__(scope, id)
-        self.file_system_id, self.access_point_id = file_system_id, access_point_id
-        groups = [security_group] if security_group else []
+        self.file_system_id, self.access_point_id = attributes.file_system_id, attributes.access_point_id
+        groups = [attributes.security_group] if attributes.security_group else []
         self._connections = ec2.Connections(security_groups=groups, default_port=ec2.Port.tcp(_NFS))
 
     @property

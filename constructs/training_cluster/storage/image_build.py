@@ -58,7 +58,7 @@ class ImageBuild(codebuild.Project):
             id: Id in the scope.
             repository: Where it pushes images.
             bucket: Versioned bucket of the folders, which are uploaded as `images/source.zip`.
-            encryption_key: Key of the logs and of what a build keeps. Default: keys of CloudWatch and of S3.
+            encryption_key: Key of the logs and of the build's files. Default: keys of CloudWatch and of S3.
 
         Raises:
             InputError: An argument is of another type.
@@ -72,7 +72,7 @@ class ImageBuild(codebuild.Project):
             build_spec=codebuild.BuildSpec.from_object(_build_spec()),
             environment=_environment(repository),
             encryption_key=encryption_key,
-            # CDK would add what other projects need: reports, other log groups, the whole bucket's list.
+            # CDK would add permissions that other projects need: reports, other log groups, the whole bucket's list.
             role=self._role(scope, f"{id}Role", repository).without_policy_updates(),
             logging=codebuild.LoggingOptions(cloud_watch=codebuild.CloudWatchLoggingOptions(log_group=self._logs)),
             timeout=_LIMIT,
@@ -83,7 +83,7 @@ class ImageBuild(codebuild.Project):
         suppress(self, why, "AwsSolutions-CB3", "CKV_AWS_316")
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal what `trainctl image build --with codebuild` needs: upload, start, follow the log.
+        """Allow a principal the actions of `trainctl image build --with codebuild`: upload, start, follow the log.
 
         Args:
             grantee: The principal, such as a role of a team.

@@ -15,8 +15,9 @@ from training_cluster.network.security_group_rules import allow_all, allow_tcp
 from training_cluster.stack_order import order_stacks
 from training_cluster.storage.lustre_spec import WHOLE_GIB, LustreSpec
 from training_workloads.catalog.versions import LUSTRE_VERSION
-from training_workloads.keywords import checked, keywords_of
+from training_workloads.keywords import keywords_of
 from training_workloads.platform.file_systems import lustre_dns_name, lustre_id, lustre_mount_name
+from training_workloads.spec import Converted, Spec
 from training_workloads.validation import MISSING, Problem, Problems
 
 __all__ = ["LustreFileSystem", "LustreFileSystemBase", "lustre_metric", "open_lustre_ports"]
@@ -51,7 +52,7 @@ def lustre_metric(file_system: fsx.IFileSystem, name: str, **options: Any) -> cl
 
 
 class LustreFileSystemBase(fsx.FileSystemBase):
-    """What a file system of this library and an imported one have in common.
+    """The interface of a file system of this library and of an imported one.
 
     Attributes:
         capacity_gib: Storage in GiB; text if it is a token.
@@ -94,8 +95,27 @@ class LustreFileSystemBase(fsx.FileSystemBase):
         return self.metric("FreeDataStorageCapacity", **options)
 
 
+class LustreFileSystemAttributes(Spec):
+    """An existing file system.
+
+    Attributes:
+        file_system_id: `fs-…`.
+        dns_name: DNS name that clients mount.
+        mount_name: FSx's name for the root of the file system.
+        capacity_gib: Storage, as a size or a whole number of GiB, as the volume shows it.
+        security_group: The group of its network interfaces, which a `LustreVolume` opens to the nodes. Default: its
+            rules admit the nodes on TCP 988 and 1018 to 1023 already.
+    """
+
+    file_system_id: Annotated[str, KnownChecked(lustre_id)]
+    dns_name: Annotated[str, KnownChecked(lustre_dns_name)]
+    mount_name: Annotated[str, KnownChecked(lustre_mount_name)]
+    capacity_gib: Annotated[Converted[Size | float, int], WHOLE_GIB]
+    security_group: SecurityGroup | None = None
+
+
 class LustreFileSystemProps(LustreSpec):
-    """What `LustreFileSystem` takes.
+    """The keywords of `LustreFileSystem`.
 
     Attributes:
         data_repositories: Up to 8 folders that mirror prefixes of the bucket. Default: one, root to root, where there
@@ -132,7 +152,7 @@ class LustreFileSystem(LustreFileSystemBase):
     only where a data repository has both keys for it: otherwise `rm` on Lustre never deletes an object.
 
     It has no backups: FSx makes none of a file system with data repositories, nor of a scratch one
-    (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateBackup.html). Export what must be kept.
+    (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateBackup.html). Export files that must be kept.
 
     Attributes:
         vpc: The VPC of its subnet.
@@ -162,46 +182,26 @@ class LustreFileSystem(LustreFileSystemBase):
         self.security_group = ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc, description="FSx for Lustre")
         self._connections = ec2.Connections(security_groups=[self.security_group], default_port=_DEFAULT_PORT)
         self.file_system = self._create(subnet, encryption_key)
-        # What must stay is in the bucket: the file system can be deleted with the cluster.
+        # Data that must stay is in the bucket: the file system can be deleted with the cluster.
         self.apply_removal_policy(RemovalPolicy.DESTROY)
         self._connect_servers()
         self.data_repositories = self._associate(bucket) if bucket else {}
 
     @staticmethod
+    @keywords_of(LustreFileSystemAttributes)
     def from_lustre_file_system_attributes(
-        scope: Construct,
-        id: str,
-        *,
-        file_system_id: str,
-        dns_name: str,
-        mount_name: str,
-        capacity_gib: Size | float,
-        security_group: ec2.ISecurityGroup | None = None,
+        scope: Construct, id: str, attributes: LustreFileSystemAttributes
     ) -> LustreFileSystemBase:
         """Import an existing file system; `aws fsx describe-file-systems` shows its values.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            file_system_id: `fs-…`.
-            dns_name: DNS name that clients mount.
-            mount_name: FSx's name for the root of the file system.
-            capacity_gib: Storage, as a size or a whole number of GiB, as the volume shows it.
-            security_group: The group of its network interfaces, which a `LustreVolume` opens to the nodes. Default: its
-                rules admit the nodes on TCP 988 and 1018 to 1023 already.
 
         Raises:
             InputError: A value is not of a Lustre file system.
         """
-        return _ImportedLustreFileSystem(
-            scope,
-            id,
-            file_system_id=file_system_id,
-            dns_name=dns_name,
-            mount_name=mount_name,
-            capacity_gib=capacity_gib,
-            security_group=security_group,
-        )
+        return _ImportedLustreFileSystem(scope, id, attributes)
 
     def _create(self, subnet: ec2.ISubnet, encryption_key: kms.IKey | None) -> fsx.CfnFileSystem:
         persistent = self.spec.deployment_type == "PERSISTENT_2"
@@ -283,36 +283,25 @@ class LustreFileSystem(LustreFileSystemBase):
 
 
 class _ImportedLustreFileSystem(LustreFileSystemBase):
-    @checked
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        file_system_id: Annotated[str, KnownChecked(lustre_id)],
-        dns_name: Annotated[str, KnownChecked(lustre_dns_name)],
-        mount_name: Annotated[str, KnownChecked(lustre_mount_name)],
-        capacity_gib: Annotated[Size | float, WHOLE_GIB],
-        security_group: SecurityGroup | None = None,
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, attributes: LustreFileSystemAttributes) -> None:
         super().__init__(scope, id)
-        self._id, self._dns_name, self._mount_name = file_system_id, dns_name, mount_name
+        self._attributes = attributes
         # Nodes use TCP: whether EFA is open between them and the file system is not known.
-        self.efa, self.capacity_gib = False, _as_text_if_token(cast(int, capacity_gib))
-        groups = [security_group] if security_group else []
+        self.efa, self.capacity_gib = False, _as_text_if_token(attributes.capacity_gib)
+        groups = [attributes.security_group] if attributes.security_group else []
         self._connections = ec2.Connections(security_groups=groups, default_port=_DEFAULT_PORT)
 
     @property
     def file_system_id(self) -> str:
-        return self._id
+        return self._attributes.file_system_id
 
     @property
     def dns_name(self) -> str:
-        return self._dns_name
+        return self._attributes.dns_name
 
     @property
     def mount_name(self) -> str:
-        return self._mount_name
+        return self._attributes.mount_name
 
 
 def open_lustre_ports(

@@ -1,4 +1,4 @@
-"""Kind, size and speed of a Lustre file system, and what FSx rejects: one rule, one function."""
+"""Kind, size and speed of a Lustre file system, and the combinations that FSx rejects: one rule, one function."""
 
 from typing import Annotated, Any, cast
 

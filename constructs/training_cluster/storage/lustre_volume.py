@@ -31,7 +31,7 @@ Lustre = Annotated[
 
 
 class LustreVolumeOptions(Spec):
-    """What `add_lustre` takes for the volume.
+    """The keywords of `add_lustre` for the volume.
 
     Attributes:
         claim: Name of the claim, and of the volume. Jobs mount the default.
@@ -43,7 +43,7 @@ class LustreVolumeOptions(Spec):
 
 
 class LustreVolumeProps(LustreVolumeOptions):
-    """What `LustreVolume` takes.
+    """The keywords of `LustreVolume`.
 
     Attributes:
         cluster: The cluster with the FSx CSI driver.
