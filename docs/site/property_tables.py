@@ -1,7 +1,7 @@
 """The tables of properties in docs/: of the sections of cluster.yaml and of the constructs, from their fields.
 
-`python -m docs.site.property_tables` writes what stands between `<!-- properties: MODULE.CLASS -->` and
-`<!-- end -->`; with `--check` it compares.
+`python -m docs.site.property_tables` writes the lines between `<!-- properties: MODULE.CLASS -->` and `<!-- end -->`;
+with `--check` it compares. `MODULE.CLASS beside MODULE.OTHER` omits the properties that the other class has too.
 """
 
 import importlib
@@ -19,26 +19,31 @@ from training_workloads.spec import Spec, argument_texts, field_texts
 
 __all__ = ["pages", "table"]
 
-_MARK = re.compile(r"(<!-- properties: (?P<name>[\w.]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_MARK = re.compile(r"(<!-- properties: (?P<names>[\w. ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _DEFAULT = re.compile(r" *Default: (?P<value>.+?)\.(?: (?P<rest>.+))?$")
 
 _NAMES: dict[Any, str] = {bool: "`true` or `false`", str: "text", int: "whole number", float: "number"}
 _NOT_SHOWN = ("self", "scope", "id")
 
 
-def table(name: str) -> str:
+def table(names: str) -> str:
     """Return the table of a spec or of a construct's keywords, as Markdown.
 
     Args:
-        name: Module and class, such as `training_cluster.GpuNodeGroup`.
+        names: Module and class, such as `training_cluster.GpuNodeGroup`; a spec beside it is not shown.
     """
-    module, _, kind = name.rpartition(".")
-    found = getattr(importlib.import_module(module), kind)
+    name, _, other = names.partition(" beside ")
+    found, not_shown = _class(name), (*_NOT_SHOWN, *(_class(other).model_fields if other else ()))
     is_spec = issubclass(found, Spec)
     texts = field_texts(found) if is_spec else argument_texts(found.__init__)
     parameters = shown_parameters(found) if is_spec else inspect.signature(found.__init__).parameters.values()
-    rows = [_row(each, texts[each.name], python=not is_spec) for each in parameters if each.name not in _NOT_SHOWN]
+    rows = [_row(each, texts[each.name], python=not is_spec) for each in parameters if each.name not in not_shown]
     return "".join(["| key | type | default | |\n", "|---|---|---|---|\n", *rows])
+
+
+def _class(name: str) -> Any:
+    module, _, kind = name.rpartition(".")
+    return getattr(importlib.import_module(module), kind)
 
 
 def _row(parameter: inspect.Parameter, text: str, *, python: bool) -> str:
@@ -83,7 +88,7 @@ def pages() -> dict[Path, str]:
     """Return the pages with such tables, by their file."""
     texts = {path: path.read_text() for path in sorted((ROOT / "docs").rglob("*.md"))}
     return {
-        path: _MARK.sub(lambda mark: f"{mark[1]}{table(mark['name'])}{mark[3]}", text)
+        path: _MARK.sub(lambda mark: f"{mark[1]}{table(mark['names'])}{mark[3]}", text)
         for path, text in texts.items()
         if _MARK.search(text)
     }

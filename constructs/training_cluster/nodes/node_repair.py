@@ -1,6 +1,6 @@
 """EKS's repair of nodes that the node monitoring agent reports as unhealthy."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Literal
 
 from aws_cdk import aws_eks_v2 as eks
@@ -70,6 +70,16 @@ def _faults_of_programs() -> tuple[NodeRepairOverride, ...]:
     )
 
 
+def _one_action_for_each_reason(name: str, overrides: Sequence[NodeRepairOverride]) -> Problems:
+    """Reject two overrides of one condition and reason."""
+    reasons = [(each.condition, each.reason) for each in overrides]
+    for index, reason in enumerate(reasons):
+        if reason in reasons[:index]:
+            first = f"overrides[{reasons.index(reason)}]"
+            allowed = f"{first} has this condition and reason too, and EKS takes one action for it"
+            yield Problem(path=(name, index), given=" ".join(reason), allowed=allowed, fix="omit one of the two")
+
+
 class NodeRepair(Spec):
     """Limits of EKS's node auto repair, in its words: https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html.
 
@@ -90,7 +100,9 @@ class NodeRepair(Spec):
     max_parallel_nodes_repaired_percentage: _Percentage | None = None
     max_unhealthy_node_threshold_count: _Count | None = None
     max_unhealthy_node_threshold_percentage: _Percentage | None = None
-    overrides: tuple[NodeRepairOverride, ...] = Field(
+    overrides: Annotated[
+        Sequence[NodeRepairOverride], Checked(_one_action_for_each_reason, typed=tuple[NodeRepairOverride, ...])
+    ] = Field(
         default_factory=_faults_of_programs,
         examples=["[{condition: AcceleratedHardwareReady, reason: NvidiaXID64Error, action: Replace}]"],
     )
@@ -120,17 +132,6 @@ def one_unit_for_each_limit(repair: NodeRepair) -> Problems:
         if given is not None and getattr(repair, percentage) is not None:
             allowed = f"{percentage} is given too, and EKS takes one of them"
             yield Problem(path=(count,), given=given, allowed=allowed, fix="omit one", related=((percentage,),))
-
-
-@NodeRepair.rule
-def one_action_for_each_reason(repair: NodeRepair) -> Problems:
-    """Reject two overrides of one condition and reason."""
-    names = [(each.condition, each.reason) for each in repair.overrides]
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            first = f"overrides[{names.index(name)}]"
-            allowed = f"{first} has this condition and reason too, and EKS takes one action for it"
-            yield Problem(path=("overrides", index), given=" ".join(name), allowed=allowed, fix="omit one of the two")
 
 
 @NodeRepair.rule

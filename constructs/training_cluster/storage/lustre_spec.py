@@ -1,5 +1,6 @@
 """Kind, size and speed of a Lustre file system, and the combinations that FSx rejects: one rule, one function."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
 from aws_cdk import Size, SizeRoundingBehavior, Token
@@ -41,6 +42,20 @@ def _gib(capacity: Any) -> Any:
 WHOLE_GIB = KnownChecked(at_least, 1, read=_gib)
 
 
+def _few(name: str, repositories: Sequence[DataRepository]) -> Problems:
+    """Reject more than 8.
+
+    https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
+    """
+    if len(repositories) > LUSTRE_MAX_DATA_REPOSITORIES:
+        yield Problem(
+            path=(name,),
+            given=[repository.path for repository in repositories],
+            allowed=f"a file system has at most {LUSTRE_MAX_DATA_REPOSITORIES}",
+            fix="use a common parent folder instead of several of its children",
+        )
+
+
 class LustreSpec(Spec):
     """A Lustre 2.15 file system on SSD; its files are compressed with LZ4.
 
@@ -66,7 +81,7 @@ class LustreSpec(Spec):
         default=None, examples=[_CLASSES[0]]
     )
     efa: bool = False
-    data_repositories: tuple[DataRepository, ...] = Field(
+    data_repositories: Annotated[Sequence[DataRepository], Checked(_few, typed=tuple[DataRepository, ...])] = Field(
         default=(DataRepository(),), examples=["[{path: /data, prefix: data/}]"]
     )
 
@@ -163,22 +178,6 @@ def efa_needs_persistent_storage(spec: LustreSpec) -> Problems:
             allowed="SCRATCH_2 has no EFA",
             fix="omit it, or use PERSISTENT_2",
             related=(("deployment_type",),),
-        )
-
-
-@LustreSpec.rule
-def data_repositories_are_few(spec: LustreSpec) -> Problems:
-    """Reject more than 8.
-
-    https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
-    """
-    paths = [repository.path for repository in spec.data_repositories]
-    if len(paths) > LUSTRE_MAX_DATA_REPOSITORIES:
-        yield Problem(
-            path=("data_repositories",),
-            given=paths,
-            allowed=f"a file system has at most {LUSTRE_MAX_DATA_REPOSITORIES}",
-            fix="use a common parent folder instead of several of its children",
         )
 
 

@@ -7,8 +7,9 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Template
 
+from tests.constructs.keyword import problems_of
 from tests.constructs.site import Site, properties
-from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
+from training_cluster.monitoring.alarms import ClusterAlarms, Email
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 
 
@@ -153,7 +154,7 @@ def test_uses_the_given_key(site: Site) -> None:
     ["team@example.com", "a.b+c@mail.example.co.uk", Token.as_string({"Ref": "Email"})],
 )
 def test_allows_one_address(address: str) -> None:
-    assert not list(valid_email("email", address))
+    assert not problems_of(Email, address, "email")
 
 
 @pytest.mark.parametrize(
@@ -182,5 +183,5 @@ def test_allows_one_address(address: str) -> None:
     ],
 )
 def test_rejects_what_is_not_one_address(address: Any) -> None:
-    (problem,) = valid_email("email", address)
-    assert str(problem) == f"'email' is {address!r}; give one email address, such as team@example.com"
+    (problem,) = problems_of(Email, address, "email")
+    assert str(problem).startswith(f"'email' is {address!r}; give ")

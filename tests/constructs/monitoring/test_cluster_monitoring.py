@@ -185,7 +185,7 @@ def test_a_file_system_of_the_cdk(site: Site) -> None:
         "Lustre",
         vpc=site.vpc,
         vpc_subnet=site.subnet,
-        storage_capacity=1200,
+        storage_capacity_gib=1200,
         lustre_configuration={"deployment_type": fsx.LustreDeploymentType.SCRATCH_2},
     )
     ClusterMonitoring(site.stack, "Monitoring", cluster=site.cluster, file_system=made)

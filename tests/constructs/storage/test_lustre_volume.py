@@ -105,7 +105,7 @@ def test_the_volume_of_a_file_system_of_the_cdk(site: Site) -> None:
         "Lustre",
         vpc=site.vpc,
         vpc_subnet=site.subnet,
-        storage_capacity=2400,
+        storage_capacity_gib=2400,
         lustre_configuration={"deployment_type": fsx.LustreDeploymentType.SCRATCH_2},
     )
     LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=made)

@@ -157,7 +157,7 @@ def test_rejects_a_volume_whose_security_group_is_above_it(site: Site, other: cd
         "Lustre",
         vpc=site.vpc,
         vpc_subnet=site.subnet,
-        storage_capacity=1200,
+        storage_capacity_gib=1200,
         security_group=group,
         lustre_configuration=fsx.LustreConfiguration(deployment_type=fsx.LustreDeploymentType.SCRATCH_2),
     )
