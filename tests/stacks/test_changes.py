@@ -64,8 +64,8 @@ def test_pairs_are_rejected_where_nodes_and_settings_change() -> None:
 
 
 def test_the_page_lists_the_keys_that_do_not_change_together(root: Path) -> None:
-    section = (root / "docs/upgrade.md").read_text().partition("## Changes in separate deployments")[2]
-    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+?) \|", section.partition("\n## ")[0], flags=re.M))
+    section = (root / "docs/configuration.md").read_text().partition("### Keys in separate deployments")[2]
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+?) \|", section.partition("\n### ")[0], flags=re.M))
     for row, effect in (("the nodes", "nodes"), ("the settings", "settings")):
         paths = {each.key.removeprefix("node_groups.gpu.") for each in CHANGES if each.gpu == effect}
         keys = {path.partition(".")[0] for path in paths}
