@@ -105,9 +105,11 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         self._add_system(subnets, efs=props.efs)
         self._add_administrators(props.admin_arns)
 
-    @classmethod  # type: ignore[override] # CDK's has no required attribute; kubectl needs three.
+    @classmethod
     @keywords_of(ClusterAttributes)
-    def from_cluster_attributes(cls, scope: Construct, id: str, attributes: ClusterAttributes) -> ImportedCluster:
+    def from_cluster_attributes(  # type: ignore[override] # CDK's has no required attribute; kubectl needs three.
+        cls, scope: Construct, id: str, attributes: ClusterAttributes
+    ) -> ImportedCluster:
         """Import an existing cluster, with kubectl and the same `add_…` methods.
 
         Args:
