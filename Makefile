@@ -144,11 +144,13 @@ scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old picture is an error
 	@echo "==> docs/pictures/, docs/lint-rules.md, docs/plan-validation.md: compared with the code"
 	@python -m docs.site.pictures --check
+	@python -m docs.site.property_tables --check
 	@echo "==> sphinx: the site into dist/docs/"
 	@rm -rf dist/docs
 	@python -m sphinx -b html -W --keep-going -E -q -c docs -d .setup/doctrees . dist/docs
 pictures: $(CDK) ## Draw docs/pictures/, write docs/lint-rules.md and docs/plan-validation.md, from graphs and code
 	@python -m docs.site.pictures
+	@python -m docs.site.property_tables
 pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after a new MPI operator
 	@python -m setup.record_pod_types
 outdated: $(CDK) ## List what in the catalog is older than its source, or was read long ago (DAYS=90)

@@ -48,7 +48,7 @@ def build(config: ClusterConfig, app: cdk.App | None = None) -> cdk.App:
 
 
 def main() -> None:
-    """Synthesize what `cdk` asks for."""
+    """Synthesize the app that `cdk` asks for."""
     app = cdk.App()
     context: dict[str, Any] = dict(app.node.get_all_context())
     build(load_config(context.pop("config", CONFIG), context), app).synth()

@@ -1,4 +1,4 @@
-"""What `cdk deploy` knows by name."""
+"""The stacks that `cdk deploy` knows by name."""
 
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from stacks.training_cluster_stack import TrainingClusterStack

@@ -1,4 +1,4 @@
-"""The stack of the managed alternative: what training jobs on SageMaker need."""
+"""The stack of the managed alternative: resources of training jobs on SageMaker."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ class TrainingDataStack(Stack):
     """Key, bucket and image repository, which stay when the stack is destroyed, and the project that builds images.
 
     Attributes:
-        key: The key of the bucket, of the images, and of what the clusters keep.
+        key: The key of the bucket, of the images, and of the clusters' data.
         bucket: The bucket: datasets in, checkpoints and results out.
         repository: The repository of training images.
         image_build: The CodeBuild project of `trainctl image build --with codebuild`.

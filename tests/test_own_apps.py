@@ -28,7 +28,7 @@ from training_cluster import (
     TrainingKey,
     TrainingNetwork,
 )
-from training_cluster.config import GpuNodeGroupConfig, NotebookConfig
+from training_cluster.config import GpuNodeGroupConfig, NotebookSpec
 
 CONFIG = ClusterConfig(
     node_groups={"gpu": GpuNodeGroupConfig(instance_type="p4d.24xlarge", max_size=2)},
@@ -139,7 +139,7 @@ def test_tokens_tags_and_aspects() -> None:
     network = TrainingNetwork(site, "Network")
     cluster = TrainingCluster(site, "Cluster", vpc=network)
     cluster.add_gpu_node_group("gpu", instance_type="p4d.24xlarge", capacity_reservation_id=reservation)
-    cluster.add_lustre("Lustre", capacity=cdk.Size.gibibytes(2400))
+    cluster.add_lustre("Lustre", capacity_gib=cdk.Size.gibibytes(2400))
     cdk.Tags.of(app).add("team", "vision")
     cdk.Aspects.of(app).add(KeepFileSystems())
     template = assertions.Template.from_stack(site)
@@ -201,7 +201,7 @@ def test_a_written_project_has_the_stack_of_sagemaker_where_its_file_has_the_sec
     ours = CompleteSageMakerTraining(
         cdk.Stack(cdk.App(), "Ours"),
         "Default",
-        config=SageMakerConfig(notebook=NotebookConfig()),
+        config=SageMakerConfig(notebook=NotebookSpec()),
         bucket=s3.Bucket.from_bucket_name(cdk.Stack(cdk.App(), "Other"), "Bucket", "data"),
         repository=ecr.Repository.from_repository_name(cdk.Stack(cdk.App(), "Images"), "Images", "images"),
     )

@@ -37,7 +37,7 @@ GpuNodeGroup(stack, "G1", cluster=cluster, instance_type=5)  # incompatible type
 bucket.grant_read(stack)  # incompatible type "Stack"
 cluster.add_gpu_node_group("g2", instance_typ="p4d.24xlarge")  # Unexpected keyword argument "instance_typ"
 cluster.add_lustre("l2", availability_zone="us-east-1a")  # Unexpected keyword argument "availability_zone"
-cluster.add_lustre("l3", capacity="1200")  # incompatible type "str"
+cluster.add_lustre("l3", capacity_gib="1200")  # incompatible type "str"
 cluster.add_lustre("l4", data_repositories=["/data"])  # incompatible type "str"
 DataRepository(folder="/data")  # Unexpected keyword argument "folder"
 ClusterConfig(node_group={})  # Unexpected keyword argument "node_group"

@@ -4,7 +4,7 @@ The file `__init__.pyi` names the module of each public name; a name is imported
 starts Node.js, and the commands in `account` need neither.
 """
 
-# First: it chooses the Node.js that aws_cdk starts, or says what to install.
+# First: it chooses the Node.js that aws_cdk starts, or names the package to install.
 import training_workloads  # noqa: F401  # isort: skip
 
 import lazy_loader

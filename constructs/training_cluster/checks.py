@@ -1,46 +1,57 @@
-"""Rules that several constructs share: for flags, names, lists, ids, folders, registries, clusters and VPCs.
+"""The types of constructs' keywords: one with its check for each kind of object of the CDK; and the rules of folders.
 
-Each yields the problems of one argument.
+A keyword has such a type as its annotation, in a `Spec` or in a signature with `@checked`.
 """
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
 
 from aws_cdk import CfnResource, Reference, Token, Tokenization
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
-from training_workloads.names import aws_id
+from training_workloads.names import dns_label
 from training_workloads.platform.mirror import ecr_registry
+from training_workloads.spec import Checked
 from training_workloads.validation import MISSING, Problem, Problems
 
 __all__ = [
+    "AnyCluster",
+    "Bucket",
+    "Cluster",
+    "DnsLabel",
+    "JoinedCluster",
+    "Key",
+    "KnownChecked",
+    "Mirror",
+    "NamespaceNames",
+    "Repository",
+    "RunningVersion",
+    "SecurityGroup",
+    "Subnet",
+    "Subnets",
+    "Vpc",
+    "as_tuple",
+    "has",
     "imported_with",
     "is_a",
-    "unless_token",
-    "valid_bucket",
+    "running_version",
     "valid_cluster",
-    "valid_flag",
     "valid_folder",
-    "valid_id",
-    "valid_key",
-    "valid_list",
-    "valid_mirror",
-    "valid_repository",
-    "valid_running_version",
-    "valid_security_group",
-    "valid_string",
-    "valid_subnet",
-    "valid_subnets",
-    "valid_vpc",
+    "valid_nodes_subnet",
 ]
 
-# What people copy from the console in front of the folder: s3://bucket/, arn:aws:s3:::bucket/.
+# Prefixes that people copy from the console with the folder: s3://bucket/, arn:aws:s3:::bucket/.
 _BUCKET = re.compile(r"(s3://[^/]*/?|arn:[^:]*:s3:::[^/]*/?)(.*)", re.DOTALL)
 
 _SUBNET = "vpc.private_subnets[0]"
+_GIVE_A_SUBNET = f"give a subnet, such as {_SUBNET}"
 
 _RELEASE = re.compile(r"1\.(\d{2})")
 _OLDEST_RELEASE = next(iter(KUBERNETES_RELEASES))
@@ -48,22 +59,40 @@ _OLDEST_RELEASE = next(iter(KUBERNETES_RELEASES))
 _IMPORT = "import it with TrainingCluster.from_cluster_attributes"
 
 
-def valid_bucket(bucket: Any) -> Problems:
-    """Reject a `bucket` that is not one, such as its name."""
-    if not is_a(bucket, "bucket_arn"):
-        fix = "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"
-        yield Problem(path=("bucket",), given=bucket, fix=fix)
+class KnownChecked(Checked):
+    """A rule for values that the synthesis knows: one that only the deployment knows is accepted."""
+
+    def follow(self, value: Any) -> Any:
+        """Return the value.
+
+        Raises:
+            InputError: The rule rejects the value.
+        """
+        # jsii cannot ask about objects of Python.
+        late = isinstance(value, str | int | float) and Token.is_unresolved(value)
+        return value if late else super().follow(value)
 
 
-def valid_key(key: Any) -> Problems:
-    """Reject an `encryption_key` that is not a key, such as an ARN or an alias."""
-    if key is not None and not is_a(key, "key_arn"):
-        fix = "give a key, such as a TrainingKey or Key.from_key_arn(...)"
-        yield Problem(path=("encryption_key",), given=key, fix=fix)
+def is_a(value: Any, attribute: str) -> bool:
+    """Return whether a value is an object with an attribute: a class has the attributes of its objects."""
+    return not isinstance(value, type) and hasattr(value, attribute)
 
 
-def valid_running_version(name: str, version: Any) -> Problems:
-    """Reject a Kubernetes release that no cluster of EKS has any more, and what is no release.
+def has(name: str, value: Any, attribute: str, fix: str) -> Problems:
+    """Reject objects of another type, such as the name of a bucket in the place of the bucket.
+
+    Args:
+        name: The argument, as the user typed it.
+        value: The user's value.
+        attribute: An attribute that only objects of the type have.
+        fix: The fix, in the imperative.
+    """
+    if not is_a(value, attribute):
+        yield Problem(path=(name,), given=value, fix=fix)
+
+
+def running_version(name: str, version: Any) -> Problems:
+    """Reject a Kubernetes release that no cluster of EKS has any more, and other text.
 
     A release newer than the catalog's is accepted: EKS gets a new one every four months.
     """
@@ -73,80 +102,17 @@ def valid_running_version(name: str, version: Any) -> Problems:
         yield Problem(path=(name,), given=version, fix=fix)
 
 
-def valid_repository(repository: Any) -> Problems:
-    """Reject a `repository` that is not one, such as its address."""
-    if not is_a(repository, "repository_arn"):
-        fix = "give a repository, such as an ImageRepository or Repository.from_repository_name(...)"
-        yield Problem(path=("repository",), given=repository, fix=fix)
-
-
-def valid_security_group(group: Any, name: str = "security_group") -> Problems:
-    """Reject a security group that is not one, such as its id.
-
-    Args:
-        group: What the user gave; None where they gave none.
-        name: The argument, as the user typed it.
-    """
-    if group is not None and not is_a(group, "security_group_id"):
-        fix = "give a security group, such as SecurityGroup.from_security_group_id(...)"
-        yield Problem(path=(name,), given=group, fix=fix)
-
-
-def valid_flag(name: str, value: Any) -> Problems:
-    """Reject non-bools: 'no' is true to Python."""
-    if not isinstance(value, bool):
-        yield Problem(path=(name,), given=value, fix="give True or False")
-
-
-def valid_string(name: str, value: Any, example: str) -> Problems:
-    """Reject numbers and objects of the CDK where a name must be a string."""
-    if not isinstance(value, str):
-        yield Problem(path=(name,), given=value, fix=f"give the name as a string, such as {example!r}")
-
-
-def valid_list(name: str, values: Any) -> Problems:
-    """Reject one value in the place of a list: the letters of a string would be its items."""
-    if isinstance(values, str):
-        yield Problem(path=(name,), given=values, fix=f"give a list: [{values}]")
-    elif not isinstance(values, Sequence):
-        yield Problem(path=(name,), given=values, fix="give a list")
-
-
-def valid_mirror(mirror: Any) -> Problems:
-    """Reject what is not an ECR registry: the function with kubectl logs in to no other. A token is allowed."""
-    if mirror is not None:
-        yield from unless_token(ecr_registry("mirror", mirror), mirror)
-
-
-def valid_id(name: str, value: Any, kind: str, command: str) -> Problems:
-    """Reject what is not the id of a resource; a token is allowed.
-
-    Args:
-        name: The argument, as the user typed it.
-        value: What they gave.
-        kind: What the id starts with, such as `sg`.
-        command: What shows the id.
-    """
-    yield from unless_token(aws_id(name, value, kind, command), value)
-
-
-def unless_token(found: Problems, value: Any) -> Problems:
-    """Yield what a rule finds, unless only the deployment knows the value.
-
-    Args:
-        found: What the rule yields.
-        value: What the user gave.
-    """
-    if not Token.is_unresolved(value):
-        yield from found
+def as_tuple(values: Any) -> Any:
+    """Return the items of an iterable; text, whose letters would be its items, stays for the check of the type."""
+    return tuple(values) if isinstance(values, Iterable) and not isinstance(values, str) else values
 
 
 def valid_cluster(name: str, cluster: Any, *, kubectl: bool = True, security_group: bool = False) -> Problems:
-    """Reject what is not a cluster of `aws_eks_v2`, or was imported without what the construct uses.
+    """Require a cluster of `aws_eks_v2` that was not imported without attributes that the construct uses.
 
     Args:
         name: The argument, as the user typed it.
-        cluster: What they gave.
+        cluster: The user's value.
         kubectl: Whether manifests are applied to it.
         security_group: Whether nodes join it: they need its security group and its VPC.
     """
@@ -167,7 +133,7 @@ def imported_with(name: str, cluster: Any, attribute: str, what: str) -> Problem
         name: The argument, as the user typed it.
         cluster: A cluster.
         attribute: Name of the attribute.
-        what: What it is, and why it is needed.
+        what: The attribute in words, and why it is needed.
     """
     if not _has(cluster, attribute):
         yield _imported_without(name, cluster, what)
@@ -192,34 +158,22 @@ def _has(cluster: Any, attribute: str) -> bool:
         return False
 
 
-def valid_vpc(name: str, vpc: Any) -> Problems:
-    """Reject what is not a VPC."""
-    if not is_a(vpc, "vpc_id"):
-        yield Problem(path=(name,), given=vpc, fix="give a VPC, such as a TrainingNetwork")
+def valid_nodes_subnet(subnet: ec2.ISubnet | None, vpc: ec2.IVpc) -> Problems:
+    """Reject a public `subnet`, and one of another VPC.
 
-
-def valid_subnet(subnet: Any, vpc: ec2.IVpc | None = None) -> Problems:
-    """Reject a `subnet` that is not one, such as its id, a public one, and one of another VPC.
-
-    EC2 gives no public address to an instance with several interfaces, and nothing outside the VPC uses a file system.
+    EC2 gives no public address to an instance with several interfaces.
 
     Args:
-        subnet: What the user gave, or the cluster's training subnet; None where its VPC has no private one.
-        vpc: The VPC that the subnet must be of. That of a subnet which is imported by its id is not known. Default: not
-            known, and so are its public subnets.
+        subnet: The user's subnet, or the cluster's training subnet; None where its VPC has no private one.
+        vpc: The VPC of the nodes. That of a subnet which is imported by its id is not known.
     """
     if subnet is None:
         fix = "give the private subnet of the nodes"
         yield Problem(path=("subnet",), given=MISSING, allowed="the cluster's VPC has no private subnets", fix=fix)
-    elif not is_a(subnet, "subnet_id"):
-        yield Problem(path=("subnet",), given=subnet, fix=f"give a subnet, such as {_SUBNET}")
-    elif vpc and (
-        isinstance(subnet, ec2.PublicSubnet) or subnet.subnet_id in {each.subnet_id for each in vpc.public_subnets}
-    ):
-        yield Problem(
-            path=("subnet",), given=subnet, allowed="it is public", fix=f"give a private one, such as {_SUBNET}"
-        )
-    elif vpc and _are_different(_vpc_id_of(subnet), vpc.vpc_id):
+    elif isinstance(subnet, ec2.PublicSubnet) or subnet.subnet_id in {each.subnet_id for each in vpc.public_subnets}:
+        fix = f"give a private one, such as {_SUBNET}"
+        yield Problem(path=("subnet",), given=subnet, allowed="it is public", fix=fix)
+    elif _are_different(_vpc_id_of(subnet), vpc.vpc_id):
         fix = f"give one of {vpc.node.path}, such as {_SUBNET}"
         yield Problem(path=("subnet",), given=subnet, allowed="it is of another VPC than the cluster", fix=fix)
 
@@ -246,18 +200,21 @@ def _known_id(id: str | None) -> str | None:
     return target.node.path if target and is_vpc else None
 
 
-def valid_subnets(subnets: Any) -> Problems:
-    """Reject `subnets` that are not a list of subnets, such as one subnet or a list of ids."""
-    if problems := list(valid_list("subnets", subnets)):
-        yield from problems
-        return
+def _subnets(name: str, subnets: Sequence[Any]) -> Problems:
+    """Reject a list of ids."""
     for index, subnet in enumerate(subnets):
         if not is_a(subnet, "subnet_id"):
-            yield Problem(path=("subnets", index), given=subnet, fix=f"give a subnet, such as {_SUBNET}")
+            yield Problem(path=(name, index), given=subnet, fix=_GIVE_A_SUBNET)
+
+
+def _dns_labels(name: str, values: Sequence[str]) -> Problems:
+    for number, value in enumerate(values):
+        if not Token.is_unresolved(value):
+            yield from (replace(problem, path=(name, number)) for problem in dns_label(name, value))
 
 
 def valid_folder(name: str, folder: str) -> Problems:
-    """Reject what S3 would read as the name of another folder: with a bucket, an empty part, `.` or `..` in it.
+    """Reject text that S3 would read as the name of another folder: with a bucket, an empty part, `.` or `..` in it.
 
     Args:
         name: The argument, as the user typed it.
@@ -278,6 +235,33 @@ def valid_folder(name: str, folder: str) -> Problems:
     yield Problem(path=(name,), given=folder, allowed=allowed, fix=fix)
 
 
-def is_a(value: Any, attribute: str) -> bool:
-    """Return whether a value is an object with an attribute: a class has the attributes of its objects."""
-    return not isinstance(value, type) and hasattr(value, attribute)
+Bucket = Annotated[
+    s3.IBucket,
+    Checked(has, "bucket_arn", "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"),
+]
+Key = Annotated[kms.IKey, Checked(has, "key_arn", "give a key, such as a TrainingKey or Key.from_key_arn(...)")]
+Repository = Annotated[
+    ecr.IRepository,
+    Checked(
+        has, "repository_arn", "give a repository, such as an ImageRepository or Repository.from_repository_name(...)"
+    ),
+]
+SecurityGroup = Annotated[
+    ec2.ISecurityGroup,
+    Checked(has, "security_group_id", "give a security group, such as SecurityGroup.from_security_group_id(...)"),
+]
+Subnet = Annotated[ec2.ISubnet, Checked(has, "subnet_id", _GIVE_A_SUBNET)]
+Subnets = Annotated[Sequence[ec2.ISubnet], Checked(_subnets, typed=tuple[Any, ...])]
+Vpc = Annotated[ec2.IVpc, Checked(has, "vpc_id", "give a VPC, such as a TrainingNetwork")]
+
+#: A cluster to which manifests are applied; one that nodes join; and any.
+Cluster = Annotated[eks.ICluster | eks.Cluster, Checked(valid_cluster)]
+JoinedCluster = Annotated[eks.ICluster | eks.Cluster, Checked(valid_cluster, kubectl=False, security_group=True)]
+AnyCluster = Annotated[eks.ICluster | eks.Cluster, Checked(valid_cluster, kubectl=False)]
+
+DnsLabel = Annotated[str, KnownChecked(dns_label)]
+NamespaceNames = Annotated[Iterable[str], Checked(_dns_labels, read=as_tuple, typed=tuple[str, ...])]
+#: A Kubernetes release that EKS runs, or a newer one.
+RunningVersion = Annotated[str, Checked(running_version)]
+#: A registry in ECR: the function with kubectl logs in to no other.
+Mirror = Annotated[str, KnownChecked(ecr_registry)]

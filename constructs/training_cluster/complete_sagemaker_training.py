@@ -2,12 +2,10 @@
 
 from aws_cdk import Annotations, CfnOutput
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_ecr as ecr
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_bucket, valid_key, valid_repository
+from training_cluster.checks import Bucket, Key, Repository
 from training_cluster.config import SageMakerConfig
 from training_cluster.imported_site import imported_efs, imported_lustre, imported_vpc
 from training_cluster.network.training_network import TrainingNetwork, private_subnets
@@ -15,7 +13,8 @@ from training_cluster.sagemaker.sagemaker_training import SageMakerTraining, sag
 from training_cluster.sagemaker.training_notebook import TrainingNotebook
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ImportedElasticFileSystem
 from training_cluster.storage.lustre_file_system import LustreFileSystem, LustreFileSystemBase
-from training_workloads.validation import check, instance_of
+from training_cluster.storage.lustre_spec import LustreSpec
+from training_workloads.keywords import checked
 
 __all__ = ["CompleteSageMakerTraining"]
 
@@ -32,15 +31,16 @@ class CompleteSageMakerTraining(Construct):
         notebook: The notebook instance; None where the section describes none.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
         config: SageMakerConfig,
-        bucket: s3.IBucket,
-        repository: ecr.IRepository,
-        encryption_key: kms.IKey | None = None,
+        bucket: Bucket,
+        repository: Repository,
+        encryption_key: Key | None = None,
     ) -> None:
         """Define the parts.
 
@@ -56,12 +56,6 @@ class CompleteSageMakerTraining(Construct):
         Raises:
             InputError: `config` is not a `SageMakerConfig`, or another argument is of another type.
         """
-        check(
-            instance_of("config", config, SageMakerConfig),
-            valid_bucket(bucket),
-            valid_repository(repository),
-            valid_key(encryption_key),
-        )
         super().__init__(scope, id)
         self.config, self._key = config, encryption_key
         self.network = self._network()
@@ -121,7 +115,7 @@ class CompleteSageMakerTraining(Construct):
             subnet=self._training_subnet,
             bucket=bucket,
             encryption_key=self._key,
-            **config.lustre.props(),
+            **config.lustre.given(LustreSpec),
         )
 
     def _efs(self) -> ElasticFileSystem | ImportedElasticFileSystem | None:
@@ -135,10 +129,10 @@ class CompleteSageMakerTraining(Construct):
         notebook = self.config.notebook
         if notebook is None:
             return None
-        return TrainingNotebook(self, "Notebook", training=self.training, encryption_key=self._key, **notebook.props())
+        return TrainingNotebook(self, "Notebook", training=self.training, encryption_key=self._key, **notebook.given())
 
     def _add_outputs(self) -> None:
-        """Define what `trainctl sagemaker` reads."""
+        """Define the outputs that `trainctl sagemaker` reads."""
         training = self.training
         outputs = {
             "TrainingRoleArn": training.role.role_arn,

@@ -6,11 +6,10 @@ from typing import Any
 
 from aws_cdk import Annotations, CfnOutput, Stack
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_bucket, valid_key
+from training_cluster.checks import Bucket, Key
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.config import ClusterConfig
 from training_cluster.imported_site import imported_efs, imported_lustre, imported_vpc
@@ -26,8 +25,8 @@ from training_cluster.storage.lustre_volume import LustreVolume
 from training_workloads.catalog.lustre import lustre_throughput_mbps
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
+from training_workloads.keywords import checked
 from training_workloads.planning.storage_sizing import IMAGENET_BYTES_PER_IMAGE
-from training_workloads.validation import check, instance_of
 
 __all__ = ["CompleteTrainingCluster"]
 
@@ -44,14 +43,15 @@ class CompleteTrainingCluster(Construct):
             order, or the one of `existing_lustre`.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
         config: ClusterConfig,
-        bucket: s3.IBucket,
-        encryption_key: kms.IKey | None = None,
+        bucket: Bucket,
+        encryption_key: Key | None = None,
     ) -> None:
         """Define the parts.
 
@@ -67,14 +67,15 @@ class CompleteTrainingCluster(Construct):
         Raises:
             InputError: `config` is not a `ClusterConfig`, or another argument is of another type.
         """
-        check(instance_of("config", config, ClusterConfig), valid_bucket(bucket), valid_key(encryption_key))
         super().__init__(scope, id)
         self.config, self._key = config, encryption_key
         self.network = self._network()
         self.cluster = self._add_cluster()
         self.node_groups = {
             name: self.cluster.add_gpu_node_group(
-                name, subnet=self._subnet(group.availability_zone or config.training_zone), **group.props()
+                name,
+                subnet=self._subnet(group.availability_zone or config.training_zone),
+                **group.given(GpuNodeGroupSpec),
             )
             for name, group in config.node_groups.items()
         }
@@ -82,7 +83,7 @@ class CompleteTrainingCluster(Construct):
         self._add_efs()
         self.cluster.add_namespaces(account.namespace for account in config.service_accounts.values())
         for name, account in config.service_accounts.items():
-            self.cluster.add_job_identity(name, bucket=bucket, encryption_key=encryption_key, **account.props())
+            self.cluster.add_job_identity(name, bucket=bucket, encryption_key=encryption_key, **account.given())
         self.cluster.add_platform("Platform", gang_scheduler=config.gang_scheduler, mirror=config.mirror)
         if config.pre_pull_images:
             self.cluster.add_pre_pulled_images("PrePulledImages", images=config.pre_pull_images)
@@ -117,7 +118,7 @@ class CompleteTrainingCluster(Construct):
         return any(group.ssm for group in self.config.node_groups.values())
 
     def _warn_of_missing_endpoints(self) -> None:
-        """Say what an existing VPC without NAT must have: synthesis does not see it, and `nat` does not describe it."""
+        """List the endpoints that an existing VPC without NAT must have: synthesis does not see them."""
         # Without a mirror, charts come from the internet, and the VPC must have a way there.
         if self.config.mirror:
             services = ", ".join(service_names(ssm=self._has_ssm))
@@ -140,7 +141,7 @@ class CompleteTrainingCluster(Construct):
     def _add_lustre(self, bucket: s3.IBucket) -> tuple[LustreFileSystemBase, ...]:
         """Add a file system in the training zone, which jobs mount by default, and one in each further zone."""
         config = self.config
-        common: dict[str, Any] = {"bucket": bucket, "mirror": config.mirror, **config.lustre.props()}
+        common: dict[str, Any] = {"bucket": bucket, "mirror": config.mirror, **config.lustre.given(LustreSpec)}
         self.cluster.add_lustre("Lustre", subnet=self._subnet(config.training_zone), **common)
         for zone in config.lustre.further_zones:
             subnet = self._subnet(zone)
@@ -162,7 +163,7 @@ class CompleteTrainingCluster(Construct):
 
     def _add_options(self) -> None:
         if self.config.job_queue:
-            self.cluster.add_job_queue("JobQueue", mirror=self.config.mirror, **self.config.job_queue.props())
+            self.cluster.add_job_queue("JobQueue", mirror=self.config.mirror, **self.config.job_queue.given())
         if self.config.ebs:
             self.cluster.add_ebs_driver("EbsDriver")
         if self.config.metrics_server:

@@ -17,8 +17,8 @@ def export_always(construct: Construct, *attributes: str) -> None:
     """Export attributes of a construct at synthesis, by the names that CDK gives the exports of references.
 
     Args:
-        construct: What other stacks may refer to.
-        *attributes: What they may refer to of it, such as its ARN.
+        construct: The construct that other stacks may refer to.
+        *attributes: Its attributes that they may refer to, such as its ARN.
     """
     Aspects.of(construct).add(_Exports(construct, attributes), priority=AspectPriority.READONLY)
 

@@ -1,4 +1,4 @@
-"""What a configuration names in place of new resources: a VPC, and the file systems in it."""
+"""The resources that a configuration names in place of new ones: a VPC, and the file systems in it."""
 
 from collections.abc import Sequence
 
@@ -39,7 +39,7 @@ def imported_lustre(scope: Construct, existing: ExistingLustreConfig) -> LustreF
         file_system_id=existing.file_system_id,
         dns_name=f"{existing.file_system_id}.fsx.{stack.region}.{stack.url_suffix}",
         mount_name=existing.mount_name,
-        capacity=existing.capacity_gib,
+        capacity_gib=existing.capacity_gib,
         security_group=_group(scope, "LustreGroup", existing.security_group_id),
     )
 

@@ -13,7 +13,7 @@ __all__ = ["apply_manifest"]
 def apply_manifest(
     scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, documents: Sequence[dict[str, Any]]
 ) -> eks.KubernetesManifest:
-    """Apply documents, and delete them when they leave the app; a namespace stays, with what others have in it.
+    """Apply documents, and delete them when they leave the app; a namespace stays, with the objects of others in it.
 
     A namespace is its own resource, which CloudFormation forgets and does not delete, also when a deployment fails: it
     may have existed before. So it is applied and not created, which would fail where it exists.
@@ -27,7 +27,8 @@ def apply_manifest(
     target = cast(eks.ICluster, cluster)
     namespaces = [each for each in documents if each["kind"] == "Namespace"]
     others = [each for each in documents if each["kind"] != "Namespace"]
-    # Pruning deletes what left the manifest, which for clusters of an older release of this library is the namespace.
+    # Pruning deletes objects that left the manifest, which for clusters of an older release of this library is the
+    # namespace.
     manifest = eks.KubernetesManifest(scope, id, cluster=target, manifest=others, prune=False if namespaces else None)
     for namespace in namespaces:
         kept = eks.KubernetesManifest(

@@ -9,18 +9,19 @@ __all__ = ["ClusterDefaults", "after_admission", "after_namespaces", "after_netw
 
 
 class ClusterDefaults:
-    """What constructs read from a cluster of this library; a cluster of the CDK has these defaults.
+    """The attributes of a cluster of this library that constructs read; a cluster of the CDK has these defaults.
 
     Attributes:
-        network_addons: What a node needs to become ready. None: another tool installed it.
-        node_addons: What runs on nodes, such as the drivers of file systems. None: another tool installed it.
+        network_addons: The add-ons that a node needs to become ready. None: another tool installed it.
+        node_addons: The add-ons that run on nodes, such as the drivers of file systems. None: another tool installed
+            it.
         node_version: Kubernetes release of the nodes. None: EKS takes the cluster's.
         encryption_key: Key of the nodes' volumes. None: the account's key for EBS.
         has_efa: Whether a node group has EFA.
         gpu_types: Instance types of the GPU node groups.
         platform: The training platform; None before.
-        namespace_group: What waits for namespaces waits for this, before and after they are defined; None before.
-        admission_group: The same for what answers the API server about new jobs, such as Kueue.
+        namespace_group: The group for which constructs in namespaces wait; None before one waits.
+        admission_group: The same for webhooks on new jobs, such as Kueue's.
     """
 
     network_addons: Construct | None = None
@@ -47,12 +48,12 @@ class ClusterDefaults:
         """Add the driver of EFS, where the cluster's add-ons are of this library."""
 
     def order_of_namespaces(self) -> DependencyGroup:
-        """Return what the namespaces of the cluster are added to; the first call defines it."""
+        """Return the group of the cluster's namespaces; the first call defines it."""
         self.namespace_group = self.namespace_group or DependencyGroup()
         return self.namespace_group
 
     def order_of_admission(self) -> DependencyGroup:
-        """Return what webhooks on jobs are added to; the first call defines it."""
+        """Return the group of the webhooks on jobs; the first call defines it."""
         self.admission_group = self.admission_group or DependencyGroup()
         return self.admission_group
 
@@ -63,7 +64,7 @@ def after_admission(construct: Construct, cluster: Any) -> None:
     The API server rejects a Job while the webhook that it must ask exists and does not answer yet.
 
     Args:
-        construct: What has a Job, or runs jobs.
+        construct: A construct that has a Job, or runs jobs.
         cluster: A cluster of this library; one of the CDK has nothing to wait for.
     """
     if isinstance(cluster, ClusterDefaults):
@@ -74,7 +75,7 @@ def after_namespaces(construct: Construct, cluster: Any, namespace: str) -> None
     """Create a construct after the namespaces that the cluster defines, now or later.
 
     Args:
-        construct: What is in a namespace.
+        construct: A construct with objects in a namespace.
         cluster: A cluster of this library; one of the CDK has nothing to wait for.
         namespace: Its namespace; `default` always exists.
     """
@@ -86,7 +87,7 @@ def after_network_addons(construct: Construct, cluster: Any) -> None:
     """Create a construct after the cluster's network add-ons: for nodes and for service accounts with a role.
 
     Args:
-        construct: What needs them.
+        construct: The construct that needs them.
         cluster: A cluster of this library; one of the CDK has nothing to wait for.
     """
     if isinstance(cluster, ClusterDefaults) and cluster.network_addons:
@@ -99,7 +100,7 @@ def after_node_addons(construct: Construct, cluster: Any) -> None:
     A pod can leave its volume only while the driver runs.
 
     Args:
-        construct: What needs them.
+        construct: The construct that needs them.
         cluster: A cluster of this library; one of the CDK has nothing to wait for.
     """
     if isinstance(cluster, ClusterDefaults) and cluster.node_addons:

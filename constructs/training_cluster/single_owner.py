@@ -25,8 +25,8 @@ def own(
     Args:
         construct: The new owner.
         cluster: The cluster.
-        what: What the cluster has once, such as "plugin for nvidia.com/gpu".
-        fix: What to do about a second one.
+        what: The part that the cluster has once, such as "plugin for nvidia.com/gpu".
+        fix: The fix for a second one, in the imperative.
 
     Raises:
         InputError: Another construct owns it.

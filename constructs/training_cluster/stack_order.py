@@ -29,7 +29,7 @@ def order_stacks(scope: Construct, id: str, **needed: Any) -> None:
     Args:
         scope: Its scope.
         id: Its id.
-        **needed: What it needs, by the name of the argument; imported constructs are in no stack.
+        **needed: The constructs that it needs, by the name of the argument; imported constructs are in no stack.
 
     Raises:
         InputError: The stack of one of them waits for the construct's stack.
@@ -62,7 +62,7 @@ def _circle(
 
 
 def _inner(other: Construct) -> Iterator[Construct]:
-    """Return what a construct of CDK needs in its turn, as far as it says so."""
+    """Return the constructs that a construct of CDK refers to, as far as it knows them."""
     try:
         vpc = getattr(other, "vpc", None)
     except RuntimeError:  # Of an imported cluster that does not know it.
@@ -99,7 +99,7 @@ def _way(needs: _Needs, start: Stack, end: Stack) -> list[tuple[str, str]]:
 
 
 def _is_deployed(construct: Construct) -> bool:
-    """Return whether the construct defines a resource: an imported one refers to what exists."""
+    """Return whether the construct defines a resource: an imported one refers to an existing resource."""
     children: Iterable[IConstruct] = construct.node.children
     return any(isinstance(child, CfnResource) for child in children)
 

@@ -17,7 +17,7 @@ lustre = LustreFileSystem(
     vpc=network,
     subnet=network.training_subnet,
     bucket=TrainingBucket(below, "Bucket"),
-    capacity=cdk.Size.gibibytes(4800),
+    capacity_gib=cdk.Size.gibibytes(4800),
     throughput_mbps_per_tib=500,
     data_repositories=[
         DataRepository(path="/data", prefix="datasets"),

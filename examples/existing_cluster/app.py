@@ -40,7 +40,7 @@ class GpuTrainingStack(cdk.Stack):
         # Nodes and file system are in the first private subnet; nodes start when a job waits for them.
         cluster.add_gpu_node_group("Gpu", instance_type=self.setting("instance_type"), max_size=4)
         bucket = s3.Bucket.from_bucket_name(self, "Bucket", self.setting("bucket_name"))
-        cluster.add_lustre("Lustre", bucket=bucket, capacity=2400, throughput_mbps_per_tib=250)
+        cluster.add_lustre("Lustre", bucket=bucket, capacity_gib=2400, throughput_mbps_per_tib=250)
         cluster.add_platform("Platform")
 
     def setting(self, name: str, kind: type = str) -> Any:

@@ -19,7 +19,7 @@ key = TrainingKey(storage, "Key")
 network = TrainingNetwork(storage, "Network", encryption_key=key)
 bucket = TrainingBucket(storage, "Bucket", encryption_key=key)
 lustre = LustreFileSystem(
-    storage, "Lustre", vpc=network, subnet=network.training_subnet, bucket=bucket, capacity=2400, encryption_key=key
+    storage, "Lustre", vpc=network, subnet=network.training_subnet, bucket=bucket, capacity_gib=2400, encryption_key=key
 )
 efs = ElasticFileSystem(storage, "Efs", vpc=network, encryption_key=key)
 for name, value in {

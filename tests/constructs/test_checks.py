@@ -9,20 +9,10 @@ from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer
 
 from tests.constructs.site import Site
 from training_cluster import TrainingBucket, TrainingCluster, TrainingKey, TrainingNetwork
-from training_cluster.checks import (
-    valid_bucket,
-    valid_cluster,
-    valid_flag,
-    valid_folder,
-    valid_id,
-    valid_key,
-    valid_list,
-    valid_mirror,
-    valid_string,
-    valid_vpc,
-)
+from training_cluster.checks import Bucket, Key, Mirror, Subnets, Vpc, valid_cluster, valid_folder
 from training_workloads import InputError
-from training_workloads.validation import Problems, check
+from training_workloads.spec import Spec
+from training_workloads.validation import Problems
 
 FIX = "give a cluster of aws_eks_v2, such as a TrainingCluster"
 IMPORT = "import it with TrainingCluster.from_cluster_attributes"
@@ -30,13 +20,6 @@ IMPORT = "import it with TrainingCluster.from_cluster_attributes"
 
 def text(problems: Problems) -> str:
     return "\n".join(map(str, problems))
-
-
-def test_check_raises_what_all_rules_found() -> None:
-    check(valid_flag("a", True), valid_list("b", []))
-    with pytest.raises(InputError) as caught:
-        check(valid_flag("a", 1), valid_list("b", 2))
-    assert [problem.path for problem in caught.value.problems] == [("a",), ("b",)]
 
 
 def test_accepts_clusters_of_ours_and_of_cdk(site: Site) -> None:
@@ -73,38 +56,39 @@ def test_rejects_a_cluster_that_was_imported_without_what_is_used(site: Site) ->
     ]
 
 
-@pytest.mark.parametrize(("value", "shown"), [("no", "'no'"), (0, "0"), (None, "None")])
-def test_rejects_what_is_no_flag(value: Any, shown: str) -> None:
-    assert text(valid_flag("a", value)) == f"'a' is {shown}; give True or False"
+class Taken(Spec):
+    """Keywords with types of the CDK."""
+
+    bucket: Bucket | None = None
+    key: Key | None = None
+    vpc: Vpc | None = None
+    subnets: Subnets = ()
+    mirror: Mirror | None = None
 
 
-def test_rejects_what_is_no_string_and_no_list() -> None:
-    assert text(valid_string("a", 1, "x")) == "'a' is 1; give the name as a string, such as 'x'"
-    assert text(valid_list("a", {1})) == "'a' is a set; give a list"
-    assert text(valid_list("a", "x")) == "'a' is 'x'; give a list: [x]"
+def problem(**given: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        Taken(**given)
+    return str(caught.value)
 
 
-def test_rejects_what_is_no_id() -> None:
-    for value in ("sg-0123456789abcdef0", "sg-01234567", Token.as_string({"Ref": "Group"})):
-        assert not text(valid_id("a", value, "sg", "aws"))
-    assert text(valid_id("a", "subnet-01234567", "sg", "aws ec2")) == (
-        "'a' is 'subnet-01234567'; give an id such as sg-0123456789abcdef0 (aws ec2)"
-    )
-
-
-def test_rejects_what_is_no_ecr_registry() -> None:
+def test_rejects_other_text_than_an_ecr_registry() -> None:
     for value in (None, "111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror", Token.as_string({"Ref": "Mirror"})):
-        assert not text(valid_mirror(value))
-    assert text(valid_mirror("docker.io/x")).startswith(
-        "'mirror' is 'docker.io/x'; give the address of an ECR registry"
-    )
+        assert Taken(mirror=value).mirror == value
+    assert problem(mirror="docker.io/x").startswith("'mirror' is 'docker.io/x'; give the address of an ECR registry")
+
+
+def test_rejects_ids_in_the_place_of_subnets() -> None:
+    assert problem(subnets="subnet-1") == "'subnets' is 'subnet-1'; give a list"
+    assert problem(subnets=["subnet-1"]) == "'subnets[0]' is 'subnet-1'; give a subnet, such as vpc.private_subnets[0]"
 
 
 def test_rejects_the_id_of_a_vpc(site: Site) -> None:
-    assert text(valid_vpc("a", "vpc-1")) == "'a' is 'vpc-1'; give a VPC, such as a TrainingNetwork"
+    assert problem(vpc="vpc-1") == "'vpc' is 'vpc-1'; give a VPC, such as a TrainingNetwork"
     # A class has the attributes of its objects.
-    assert text(valid_vpc("a", ec2.Vpc)) == "'a' is the class Vpc; give a VPC, such as a TrainingNetwork"
-    assert not text(valid_vpc("a", TrainingNetwork(site.stack, "Network")))
+    assert problem(vpc=ec2.Vpc) == "'vpc' is the class Vpc; give a VPC, such as a TrainingNetwork"
+    network = TrainingNetwork(site.stack, "Network")
+    assert Taken(vpc=network).vpc is network
 
 
 @pytest.mark.parametrize(
@@ -135,5 +119,5 @@ def test_rejects_a_new_cluster_without_kubectl() -> None:
 
 
 def test_rejects_a_class_in_the_place_of_an_object() -> None:
-    assert text(valid_bucket(TrainingBucket)).startswith("'bucket' is the class TrainingBucket; give a bucket")
-    assert text(valid_key(TrainingKey)).startswith("'encryption_key' is the class TrainingKey; give a key")
+    assert problem(bucket=TrainingBucket).startswith("'bucket' is the class TrainingBucket; give a bucket")
+    assert problem(key=TrainingKey).startswith("'key' is the class TrainingKey; give a key")

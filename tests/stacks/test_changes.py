@@ -8,9 +8,8 @@ import pytest
 from tests.stacks.changes import CHANGES, PAIRS, Change, Effect, effects, exports, templates, templates_of_file
 from tests.stacks.templates import SCENARIOS
 from tests.stacks.templates import templates as templates_of
-from training_cluster import ClusterConfig
-from training_cluster.config import GpuNodeGroupConfig, JobQueueConfig, LustreConfig, NodeRepairConfig
-from training_cluster.config.sections import ServiceAccountConfig
+from training_cluster import ClusterConfig, NodeRepair
+from training_cluster.config import GpuNodeGroupConfig, JobIdentitySpec, JobQueueSpec, LustreConfig
 from training_workloads.spec import Spec
 
 #: What others may import of the key, the bucket and the images.
@@ -25,10 +24,10 @@ EXPORTS = {
 SECTIONS: dict[str, type[Spec]] = {
     "": ClusterConfig,
     "node_groups.gpu.": GpuNodeGroupConfig,
-    "node_groups.gpu.node_repair.": NodeRepairConfig,
+    "node_groups.gpu.node_repair.": NodeRepair,
     "lustre.": LustreConfig,
-    "job_queue.": JobQueueConfig,
-    "service_accounts.trainer.": ServiceAccountConfig,
+    "job_queue.": JobQueueSpec,
+    "service_accounts.trainer.": JobIdentitySpec,
 }
 
 
@@ -65,8 +64,8 @@ def test_pairs_are_rejected_where_nodes_and_settings_change() -> None:
 
 
 def test_the_page_lists_the_keys_that_do_not_change_together(root: Path) -> None:
-    section = (root / "docs/upgrade.md").read_text().partition("## Changes in separate deployments")[2]
-    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+?) \|", section.partition("\n## ")[0], flags=re.M))
+    section = (root / "docs/configuration.md").read_text().partition("### Keys in separate deployments")[2]
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+?) \|", section.partition("\n### ")[0], flags=re.M))
     for row, effect in (("the nodes", "nodes"), ("the settings", "settings")):
         paths = {each.key.removeprefix("node_groups.gpu.") for each in CHANGES if each.gpu == effect}
         keys = {path.partition(".")[0] for path in paths}

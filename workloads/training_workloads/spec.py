@@ -9,16 +9,30 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from inspect import cleandoc
-from typing import Any, ClassVar, Self, get_args
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
-from training_workloads.validation import MISSING, InputError, Problem, Problems, check, enforce, known_names
+from training_workloads.validation import (
+    MISSING,
+    InputError,
+    Problem,
+    Problems,
+    check,
+    enforce,
+    known_names,
+    shown_type,
+)
 from training_workloads.yaml_lines import OddNumber, read_yaml
 
-__all__ = ["Checked", "Override", "Spec", "field_texts", "switch"]
+__all__ = ["Checked", "Converted", "Override", "Spec", "argument_texts", "field_texts", "switch"]
+
+_Rule = TypeVar("_Rule", bound=Callable[[Any], Problems])
+_Given = TypeVar("_Given", contravariant=True)
+_Kept = TypeVar("_Kept", covariant=True)
 
 # By pydantic's names of its errors: https://docs.pydantic.dev/latest/errors/validation_errors/
 _WANTED = {
@@ -41,7 +55,7 @@ class Override(str):
 
     def as_type_of(self, field: FieldInfo | None) -> Any:
         """Return the text for a field with text, else what YAML reads."""
-        if field is not None and field.annotation in (str, str | None):
+        if field is not None and _is_text(field.annotation):
             quoted = re.fullmatch(r"\s*(['\"])(.*)\1\s*", self)
             return quoted[2] if quoted else self.strip() or None
         try:
@@ -60,7 +74,7 @@ class Spec(BaseModel):
     rules run, which compare values of the right types.
 
     Attributes:
-        rules: Functions that take the spec and yield problems, one constraint each.
+        rules: Functions that take the spec and yield problems, one constraint each; those of its bases apply too.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
@@ -94,9 +108,14 @@ class Spec(BaseModel):
         except ValidationError as error:
             raise InputError(*_problems(cls.model_fields, error)) from None
 
-    def given(self) -> dict[str, Any]:
-        """Return the values that were given, as keywords of another spec or of a construct."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+    def given(self, of: "type[Spec] | None" = None) -> dict[str, Any]:
+        """Return the values that were given, as keywords of another spec or of a construct.
+
+        Args:
+            of: A class that this one extends, to return its fields only. Default: all.
+        """
+        fields = (of or type(self)).model_fields
+        return {name: getattr(self, name) for name in fields if name in self.model_fields_set}
 
     def replaced(self, **values: Any) -> Self:
         """Return the same values with some others, validated.
@@ -108,6 +127,16 @@ class Spec(BaseModel):
             InputError: One or more values are not allowed.
         """
         return type(self)(**{**self.given(), **values})
+
+    @classmethod
+    def rule(cls, function: _Rule) -> _Rule:
+        """Apply a rule to the class and to its subclasses: the decorator of the rule's function.
+
+        Args:
+            function: Takes the spec and yields problems.
+        """
+        cls.rules = (*vars(cls).get("rules", ()), function)
+        return function
 
     @model_validator(mode="before")
     @classmethod
@@ -124,8 +153,26 @@ class Spec(BaseModel):
 
     @model_validator(mode="after")
     def _follow_rules(self) -> Self:
-        enforce(self, self.rules)
+        of_all = (rule for kind in reversed(type(self).__mro__) for rule in vars(kind).get("rules", ()))
+        # A subclass may repeat the rules of its base.
+        enforce(self, dict.fromkeys(of_all))
         return self
+
+
+class Converted(Generic[_Given, _Kept]):
+    """The type of a field that keeps another type than the one that is given: `Converted[ec2.InstanceType | str, str]`.
+
+    It is an annotation only, as a descriptor, by which type checkers know both: the keyword takes the first type, and
+    reading the field returns the second. `Checked(…, read=…)` converts.
+    """
+
+    def __get__(self, spec: Any, kind: Any) -> _Kept:
+        """Return the value that the field keeps."""
+        raise NotImplementedError
+
+    def __set__(self, spec: Any, value: _Given) -> None:
+        """Take the value that the user gives."""
+        raise NotImplementedError
 
 
 class Checked:
@@ -135,21 +182,42 @@ class Checked:
     values with special messages need no second check.
     """
 
-    def __init__(self, rule: Callable[..., Problems], *options: Any, **named: Any) -> None:
+    def __init__(
+        self,
+        rule: Callable[..., Problems],
+        *options: Any,
+        read: Callable[[Any], Any] | None = None,
+        typed: Any = None,
+        **named: Any,
+    ) -> None:
         """Take a rule.
 
         Args:
             rule: Takes a name, a value and the options, and yields problems with that name.
             options: Further arguments of the rule.
+            read: Converts the value before the rule. Default: no conversion.
+            typed: True for pydantic's check of the field's type before the rule, or another type for this check.
+                Default: the rule sees values of any type.
             named: Further arguments of the rule, by name.
         """
         self._rule, self._options, self._named = rule, options, named
+        self._read, self._typed = read, typed
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return pydantic's schema of a value that the rule alone checks."""
-        return core_schema.no_info_plain_validator_function(self._checked)
+        """Return pydantic's schema of a value that the rule checks."""
+        schema: CoreSchema = core_schema.any_schema()
+        if self._typed is not None:
+            schema = handler(source) if self._typed is True else handler.generate_schema(self._typed)
+        if self._read:
+            schema = core_schema.no_info_before_validator_function(self._read, schema)
+        return core_schema.no_info_after_validator_function(self.follow, schema)
 
-    def _checked(self, value: Any) -> Any:
+    def follow(self, value: Any) -> Any:
+        """Return the value.
+
+        Raises:
+            InputError: The rule rejects the value.
+        """
         found = self._rule("", value, *self._options, **self._named)
         # The name is the field's, which pydantic knows.
         check(replace(problem, path=problem.path[1:]) for problem in found)
@@ -165,9 +233,29 @@ def field_texts(spec: type[Spec]) -> dict[str, str]:
     """Return the text of each documented field, in the order of the fields; a subclass can document one anew."""
     texts: dict[str, str] = {}
     for each in reversed(spec.__mro__):
-        _, _, section = cleandoc(each.__doc__ or "").partition("\nAttributes:\n")
-        texts |= {name: re.sub(r"\s+", " ", text) for name, text in _ATTRIBUTE.findall(section)}
+        texts |= _texts(each, "Attributes")
     return {name: texts[name] for name in spec.model_fields if name in texts}
+
+
+def argument_texts(function: Any) -> dict[str, str]:
+    """Return the text of each documented argument of a function."""
+    return _texts(function, "Args")
+
+
+def _texts(documented: Any, section: str) -> dict[str, str]:
+    _, _, text = cleandoc(documented.__doc__ or "").partition(f"\n{section}:\n")
+    # Up to the next section.
+    text = re.split(r"^\S", text, maxsplit=1, flags=re.MULTILINE)[0]
+    return {name: re.sub(r"\s+", " ", words) for name, words in _ATTRIBUTE.findall(text)}
+
+
+def _is_text(annotation: Any) -> bool:
+    """Return whether a field takes text, by its type or by one of a union."""
+    if get_origin(annotation) in (Annotated, Converted):
+        return _is_text(get_args(annotation)[0])
+    return annotation is str or (
+        get_origin(annotation) in (Union, UnionType) and any(map(_is_text, get_args(annotation)))
+    )
 
 
 def _as_python(value: Any, field: FieldInfo | None) -> Any:
@@ -201,6 +289,8 @@ def _wanted(details: ErrorDetails, field: FieldInfo) -> str:
         return _WANTED[kind]
     if kind == "literal_error":
         return "give one of " + ", ".join(re.findall(r"'([^']*)'", details["ctx"]["expected"]))
+    if kind == "is_instance_of":
+        return f"give {shown_type(details['ctx']['class'])}"
     wanted = _WANTED.get(kind, details["msg"])
     quoted = kind == "string_type" and isinstance(given, bool | int | float | OddNumber)
     if quoted:

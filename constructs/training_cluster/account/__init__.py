@@ -1,1 +1,1 @@
-"""The user's AWS account: whether a configuration can be deployed there, what runs there, and its end."""
+"""The user's AWS account: whether a configuration can be deployed there, the resources there, and their end."""

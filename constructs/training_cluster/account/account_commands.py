@@ -1,4 +1,4 @@
-"""The group `cluster`: whether a configuration can be deployed in an account, what runs there, and its end."""
+"""The group `cluster`: whether a configuration can be deployed in an account, the resources there, and their end."""
 
 import sys
 from typing import TYPE_CHECKING, Final
@@ -100,7 +100,7 @@ def status(stack: str, data_stack: str, context: str | None, as_json: bool) -> N
 def destroy(stack: str, data_stack: str, context: str | None, yes: bool) -> None:
     """Delete the cluster's stack, unless jobs run or results are not in the bucket yet.
 
-    What the data stack has stays, and what the cluster's stack retains.
+    The data stack stays, and resources that the cluster's stack retains.
     """
     from training_cluster.account.account_output import print_teardown
     from training_cluster.account.account_requests import Account

@@ -1,4 +1,4 @@
-"""How the commands of the group `cluster` print: the checks, the report, and what stays."""
+"""The output of the commands of the group `cluster`: the checks, the report, and the resources that stay."""
 
 import sys
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _WORDS = {OK: "ok", FAILED: "FAILED", SKIPPED: "skipped"}
 
 
 def print_checks(results: Iterable[CheckResult]) -> None:
-    """Print a table of the checks, then what to do."""
+    """Print a table of the checks, then the fixes."""
     found = list(results)
     marks = _MARKS if _can_write("".join(_MARKS.values())) else _WORDS
     rows = [[marks[each.state], each.check, each.actual, each.needed or "-"] for each in found]
@@ -37,7 +37,7 @@ def _can_write(text: str) -> bool:
 
 
 def print_cluster_report(report: ClusterReport) -> None:
-    """Print what runs in the account."""
+    """Print the resources that run in the account."""
     print_table(["STACK", "STATE"], report.stacks.items())
     if report.cluster:
         print(f"\ncluster {report.cluster}")
@@ -95,7 +95,7 @@ def _lustre_row(state: LustreState) -> list[str]:
 
 
 def print_teardown(plan: Teardown, region: str) -> None:
-    """Print on standard error what a deletion does, and what stays; or what forbids it."""
+    """Print on standard error the effects of a deletion and the resources that stay, or the reasons against it."""
     if plan.blockers:
         blockers = [f"error: {each}" for each in plan.blockers]
         print(*blockers, f"{plan.stack.name} is not destroyed", sep="\n", file=sys.stderr)

@@ -8,7 +8,7 @@ from training_cluster.account.ssm_parameters import find_parameter
 
 __all__ = ["account_is_bootstrapped"]
 
-# What the CDK's default synthesizer requires, also in each template's rule `CheckBootstrapVersion`:
+# The version that the CDK's default synthesizer requires, also in each template's rule `CheckBootstrapVersion`:
 # https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html
 _BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 _OLDEST_BOOTSTRAP = 6

@@ -1,4 +1,4 @@
-"""What a check of the account found: a row of the table of `trainctl cluster preflight`."""
+"""The result of a check of the account: a row of the table of `trainctl cluster preflight`."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -12,14 +12,14 @@ SKIPPED: Final = "skipped"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckResult:
-    """What a check found.
+    """The result of a check.
 
     Attributes:
-        check: What was checked.
+        check: The subject of the check.
         state: Whether it is as needed; `skipped` where that cannot be known.
-        actual: What the account has, or why the check was skipped.
-        needed: What the configuration needs.
-        remedy: What to do, in the imperative; empty where nothing is to be done.
+        actual: The value in the account, or why the check was skipped.
+        needed: The value that the configuration needs.
+        remedy: The fix, in the imperative; empty where none is needed.
     """
 
     check: str
@@ -33,11 +33,11 @@ def decided(check: str, ok: bool, *, actual: str, needed: str, remedy: str) -> C
     """Return the result of a check that could decide.
 
     Args:
-        check: What was checked.
+        check: The subject of the check.
         ok: Whether it is as needed.
-        actual: What the account has.
-        needed: What the configuration needs.
-        remedy: What to do if it is not.
+        actual: The value in the account.
+        needed: The value that the configuration needs.
+        remedy: The fix if it is not.
     """
     return CheckResult(
         check=check, state=OK if ok else FAILED, actual=actual, needed=needed, remedy="" if ok else remedy
@@ -48,8 +48,8 @@ def skipped(check: str, why: str, remedy: str = "") -> CheckResult:
     """Return the result of a check that could not decide.
 
     Args:
-        check: What was to be checked.
+        check: The subject of the check.
         why: Why it was not.
-        remedy: What makes it possible.
+        remedy: The way to make it possible.
     """
     return CheckResult(check=check, state=SKIPPED, actual=why, remedy=remedy)

@@ -1,4 +1,4 @@
-"""A configuration and the account in which it is to be deployed: what the checks read."""
+"""A configuration and the account in which it is to be deployed, as the checks read them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ class Deployment:
 
     @cached_property
     def existing_lustre(self) -> dict[str, Any] | None:
-        """What FSx says about the file system of `existing_lustre`; None without one."""
+        """FSx's description of the file system of `existing_lustre`; None without one."""
         existing = self.config.existing_lustre
         return find_lustre(self.account, existing.file_system_id) if existing else None
 
@@ -93,7 +93,7 @@ class Deployment:
     def zones(self) -> tuple[str, ...]:
         """The names of the zones of the VPC."""
         named = self.config.availability_zones
-        return named or tuple(zone.name for zone in self.region_zones[:DEFAULT_ZONES])
+        return tuple(named) or tuple(zone.name for zone in self.region_zones[:DEFAULT_ZONES])
 
     def subnets(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """Return those of some subnets that the region has."""
@@ -124,7 +124,7 @@ class Deployment:
         return _zone_key(group) if has_one else self.training_zone_key
 
     def put_into(self, group: str, zone: str) -> str:
-        """Return what puts a node group into another zone, in the imperative."""
+        """Return the fix that puts a node group into another zone, in the imperative."""
         key = self.zone_key(group)
         if key == "availability_zones":
             return f"put {zone} first in availability_zones"
@@ -144,7 +144,7 @@ class Deployment:
         wanted = self.config.node_groups[group]
         spot = wanted.capacity_type == "SPOT"
         kind = NodeKind(group=node_group_label(group), instance_type=wanted.instance_type, spot=spot)
-        return max(0, wanted.spec.maximum - self.running[kind])
+        return max(0, wanted.maximum - self.running[kind])
 
     @property
     def missing_system_nodes(self) -> int:

@@ -29,18 +29,18 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterReport:
-    """What runs in the account.
+    """The resources that run in the account.
 
     Attributes:
         stacks: The state of each stack by its name.
         cluster: EKS's name of the cluster; None without one.
         instances: The nodes that EC2 runs, and bills, by type.
-        kubernetes: What Kubernetes knows; None where it cannot be asked.
+        kubernetes: The state that Kubernetes knows; None where it cannot be asked.
         file_systems: The Lustre file systems that jobs mount, also one that existed before the cluster.
         usd_per_hour: Price of nodes, control plane, NAT gateways and interface endpoints at On-Demand prices; None
             where the catalog has no price.
-        price: The same as a sentence, with what it omits.
-        notes: What could not be read, and why.
+        price: The same as a sentence, with the costs that it omits.
+        notes: The parts that could not be read, and why.
     """
 
     stacks: Mapping[str, str]
@@ -54,7 +54,7 @@ class ClusterReport:
 
 
 def report_cluster(account: Account, cluster_stack: str, data_stack: str, context: str | None) -> ClusterReport:
-    """Return what runs in the account.
+    """Return the resources that run in the account.
 
     Args:
         account: The account.

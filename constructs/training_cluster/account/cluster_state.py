@@ -1,4 +1,4 @@
-"""What Kubernetes knows of a cluster: nodes with their devices, the platform, jobs, and what mounts volumes."""
+"""The state of a cluster in Kubernetes: nodes with their devices, the platform, jobs, and pods that mount volumes."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -79,7 +79,7 @@ class PlatformPart:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterState:
-    """What Kubernetes knows.
+    """The state of a cluster in Kubernetes.
 
     Attributes:
         nodes: The nodes by type.
@@ -117,7 +117,7 @@ def connect_to(account: Account, stack: DeployedStack, context: str | None) -> I
 
 
 def read_cluster(cluster: Cluster) -> ClusterState:
-    """Return what Kubernetes knows."""
+    """Return the state of the cluster in Kubernetes."""
     types: dict[str, list[dict[str, Any]]] = {}
     for node in cluster.objects(NODES, all_namespaces=True):
         types.setdefault(_labels(node).get(INSTANCE_TYPE_LABEL, "unknown"), []).append(node)

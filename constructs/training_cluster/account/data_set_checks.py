@@ -28,7 +28,7 @@ class _Link:
 def data_set_fits_on_lustre(deployment: Deployment) -> Iterator[CheckResult]:
     """Look for objects below each linked prefix, and compare the sum of all with the file system.
 
-    Only what fits as a whole can be staged as a whole.
+    Only a data set that fits as a whole can be staged as a whole.
     """
     existing = deployment.config.existing_lustre
     links = _existing_links(deployment) if existing else _new_links(deployment)

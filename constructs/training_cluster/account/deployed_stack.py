@@ -21,7 +21,7 @@ _NOT_CREATED = "REVIEW_IN_PROGRESS"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeKind:
-    """What a running node is.
+    """The kind of a running node.
 
     Attributes:
         group: Its node group, as the configuration names it; empty without the tag.

@@ -1,4 +1,4 @@
-"""Checks of what the configuration names as existing: the VPC with its subnets, the Lustre, the EFS."""
+"""Checks of the existing resources that the configuration names: the VPC with its subnets, the Lustre, the EFS."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -57,7 +57,7 @@ def existing_vpc_has_the_subnets(deployment: Deployment) -> Iterator[CheckResult
 
 
 def existing_lustre_can_be_mounted(deployment: Deployment) -> Iterator[CheckResult]:
-    """Compare the file system of `existing_lustre` with what the file says about it, and with the zone of the nodes."""
+    """Compare the file system of `existing_lustre` with its section, and with the zone of the nodes."""
     existing, vpc = deployment.config.existing_lustre, deployment.config.existing_vpc
     if existing is None or vpc is None:
         return

@@ -15,7 +15,7 @@ _DNS = {"enableDnsSupport": "--enable-dns-support", "enableDnsHostnames": "--ena
 _ANYWHERE = "0.0.0.0/0"
 _BLACKHOLE = "blackhole"
 
-# Of what a route leads to, an answer has one:
+# The targets of a route, of which an answer has one:
 # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Route.html (not read here; botocore has these fields).
 _TARGETS = (
     "NatGatewayId",

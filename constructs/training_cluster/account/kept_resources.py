@@ -1,4 +1,4 @@
-"""What stays in the account when a cluster is destroyed, and what that costs by the month."""
+"""The resources that stay in the account when a cluster is destroyed, and their cost by the month."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ __all__ = ["KeptResource", "kept_by_data_stack", "kept_resources"]
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html
 _KEPT = ("Retain", "RetainExceptOnCreate", "Snapshot")
 
-# What CDK applies to a cluster: objects that go with the cluster.
+# Types that CDK applies to a cluster: objects that go with the cluster.
 _MANIFEST = "Custom::AWSCDK-EKS-KubernetesResource"
 
 # Neither costs anything; each belongs to something that does.
@@ -38,8 +38,8 @@ class KeptResource:
     Attributes:
         kind: Its type in CloudFormation, or its kind in Kubernetes.
         id: Its physical id, or its name in Kubernetes.
-        gib: What it holds; None where that is not known.
-        usd_per_month: What it costs in us-east-1, without requests; None where that is not known.
+        gib: Its size in GiB; None where that is not known.
+        usd_per_month: Its cost in us-east-1, without requests; None where that is not known.
     """
 
     kind: str
@@ -92,7 +92,7 @@ def _resources(body: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def kept_by_data_stack(account: Account, stack: DeployedStack) -> list[KeptResource]:
-    """Return what the data stack holds, and what has a price."""
+    """Return the resources of the data stack, with their price."""
     return [_priced(account, each) for each in stack.resources if each.kind in _SIZES]
 
 

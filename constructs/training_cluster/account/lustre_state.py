@@ -1,4 +1,4 @@
-"""The state of a Lustre file system: how full it is, and whether what jobs wrote has arrived in the bucket."""
+"""The state of a Lustre file system: how full it is, and whether the files of jobs have arrived in the bucket."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _HEALTHY = ("AVAILABLE", "UPDATING")
 _RUNNING_TASKS = ("PENDING", "EXECUTING")
 _NOT_FOUND = "FileSystemNotFound"
 
-#: What is said where the age of the oldest change is not known.
+#: The text where the age of the oldest change is not known.
 NO_LAG = "CloudWatch has no value of how long changes wait for their export"
 
 
@@ -65,7 +65,7 @@ class LustreState:
 
 
 def find_lustre(account: Account, id: str) -> dict[str, Any] | None:
-    """Return what FSx says about a file system; None if the region has none of this id."""
+    """Return FSx's description of a file system; None if the region has none of this id."""
     try:
         (found,) = account.ask("fsx", "describe_file_systems", FileSystemIds=[id])["FileSystems"]
     except RejectionError as error:

@@ -74,7 +74,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def run_checks(deployment: Deployment, checks: tuple[Check, ...] = CHECKS) -> list[CheckResult]:
-    """Return what every check found, in their order.
+    """Return the result of every check, in their order.
 
     Args:
         deployment: The configuration in its account.

@@ -1,4 +1,4 @@
-"""Checks of the quotas: vCPUs by family, EKS, VPC, Lustre; what is used, what the file adds, what is allowed."""
+"""Checks of the quotas: vCPUs by family, EKS, VPC, Lustre; used, added by the file, and allowed."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def network_interface_quota_allows_the_nodes(deployment: Deployment) -> Iterator
     used = len(deployment.account.all("ec2", "describe_network_interfaces", "NetworkInterfaces"))
     more = deployment.missing_system_nodes
     for name, group in deployment.config.node_groups.items():
-        more += deployment.missing_nodes(name) * len(group.spec.network_interfaces)
+        more += deployment.missing_nodes(name) * len(group.network_interfaces)
     yield _result(deployment, NETWORK_INTERFACES, used=used, more=more, unit="interfaces, EFA's included")
 
 
@@ -99,7 +99,7 @@ def fsx_quotas_allow_the_file_system(deployment: Deployment) -> Iterator[CheckRe
     if deployment.config.existing_lustre:
         return
     lustre = deployment.config.lustre
-    kind, wanted = lustre.spec.deployment_type, 1 + len(lustre.further_zones)
+    kind, wanted = lustre.deployment_type, 1 + len(lustre.further_zones)
     own = deployment.cluster.ids(FILE_SYSTEM) if deployment.cluster else ()
     found = [
         each
@@ -120,9 +120,9 @@ def _result(deployment: Deployment, quota: Quota, *, used: int | None, more: int
     Args:
         deployment: The configuration in its account.
         quota: The quota.
-        used: What is used of it now. None: CloudWatch knows it.
-        more: What the configuration adds.
-        unit: What is counted.
+        used: The part of it in use. None: CloudWatch knows it.
+        more: The use that the configuration adds.
+        unit: The unit of the count.
     """
     found = _quota(deployment, quota)
     limit = int(found["Value"])
@@ -130,7 +130,7 @@ def _result(deployment: Deployment, quota: Quota, *, used: int | None, more: int
     where = f"aws service-quotas request-service-quota-increase --service-code {quota.service}"
     return decided(
         found.get("QuotaName") or quota.name,
-        # What is deployed already needs no room.
+        # Deployed resources need no room.
         not more or used + more <= limit,
         actual=f"{limit} {unit}, {used} used",
         needed=f"{more} more" if more else "no more: deployed",
@@ -145,7 +145,7 @@ def _quota(deployment: Deployment, quota: Quota) -> dict[str, Any]:
 
 
 def _usage(deployment: Deployment, quota: dict[str, Any]) -> int:
-    """Return what is used of a quota, by its metric; without a value nothing is."""
+    """Return the part of a quota in use, by its metric; without a value it is 0."""
     metric = quota.get("UsageMetric") or {}
     if not metric:
         return 0

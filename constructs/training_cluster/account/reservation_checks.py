@@ -36,7 +36,7 @@ def _compared(deployment: Deployment, name: str, sharing: list[str], found: dict
     zone = deployment.zone_of(group)
     kind = "Capacity Block" if group.capacity_type == "CAPACITY_BLOCK" else "reservation"
     state = f"{_ACTIVE} or {_SCHEDULED}" if _can_wait(deployment, name) else _ACTIVE
-    needed = f"{kind}, {state}, {group.spec.maximum} x {group.instance_type} in {zone}"
+    needed = f"{kind}, {state}, {group.maximum} x {group.instance_type} in {zone}"
     if len(sharing) > 1:
         needed += f", {_most(deployment, sharing)} for {' and '.join(sharing)}"
     if found is None:
@@ -58,7 +58,7 @@ def _find(deployment: Deployment, id: str) -> dict[str, Any] | None:
 
 
 def _faults(deployment: Deployment, name: str, found: dict[str, Any]) -> Iterator[str]:
-    """Yield what to do about each difference between a reservation and its node group."""
+    """Yield the fix of each difference between a reservation and its node group."""
     group = deployment.config.node_groups[name]
     state, start, end = found["State"], found.get("StartDate"), found.get("EndDate")
     if state in _NOT_YET:
@@ -77,7 +77,7 @@ def _faults(deployment: Deployment, name: str, found: dict[str, Any]) -> Iterato
 
 
 def _number_faults(deployment: Deployment, sharing: list[str], found: dict[str, Any]) -> Iterator[str]:
-    """Yield what to do where a reservation has fewer instances than its groups may have, or fewer free ones."""
+    """Yield the fix where a reservation has fewer instances than its groups may have, or fewer free ones."""
     total, free = found["TotalInstanceCount"], found["AvailableInstanceCount"]
     sizes = " and ".join(f"node_groups.{name}.max_size" for name in sharing)
     if total < _most(deployment, sharing):
@@ -85,7 +85,7 @@ def _number_faults(deployment: Deployment, sharing: list[str], found: dict[str, 
         yield f"set {sizes} to {to}, or enlarge the reservation"
     # Before its start nothing of a block is free.
     elif found["State"] == _ACTIVE and free < (missing := sum(map(deployment.missing_nodes, sharing))):
-        yield f"{missing} must be free: end what runs in it beside these groups, or lower {sizes}"
+        yield f"{missing} must be free: end the other instances in it, or lower {sizes}"
 
 
 def _can_wait(deployment: Deployment, name: str) -> bool:
@@ -95,11 +95,11 @@ def _can_wait(deployment: Deployment, name: str) -> bool:
     nodes; the page on managed ones is silent.
     """
     group = deployment.config.node_groups[name]
-    return group.capacity_type == "CAPACITY_BLOCK" and group.spec.desired == 0
+    return group.capacity_type == "CAPACITY_BLOCK" and group.desired == 0
 
 
 def _most(deployment: Deployment, names: list[str]) -> int:
-    return sum(deployment.config.node_groups[name].spec.maximum for name in names)
+    return sum(deployment.config.node_groups[name].maximum for name in names)
 
 
 def _shown(found: dict[str, Any]) -> str:

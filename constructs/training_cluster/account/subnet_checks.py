@@ -21,7 +21,7 @@ def subnets_have_addresses(deployment: Deployment) -> Iterator[CheckResult]:
         return
     wanted: Counter[str] = Counter()
     for name, group in deployment.config.node_groups.items():
-        each = ADDRESSES_PER_NODE - 1 + group.spec.ip_interfaces
+        each = ADDRESSES_PER_NODE - 1 + group.ip_interfaces
         wanted[deployment.zone_of(group)] += deployment.missing_nodes(name) * each
     # Each of them starts in any zone.
     system = deployment.missing_system_nodes * ADDRESSES_PER_NODE

@@ -1,4 +1,4 @@
-"""The end of a cluster: what forbids it, and the deletion of its stack, with CloudFormation's events."""
+"""The end of a cluster: the reasons against it, and the deletion of its stack, with CloudFormation's events."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -34,13 +34,13 @@ class DeletionError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Teardown:
-    """What the deletion of a cluster's stack needs and leaves.
+    """The conditions of the deletion of a cluster's stack, and the resources that it leaves.
 
     Attributes:
         stack: The stack.
         has_begun: Whether its deletion runs already.
-        kept: What stays in the account.
-        blockers: What forbids it, each with what to do about it.
+        kept: The resources that stay in the account.
+        blockers: The reasons against it, each with its fix.
     """
 
     stack: DeployedStack
@@ -50,7 +50,7 @@ class Teardown:
 
 
 def plan_teardown(account: Account, stack: str, data_stack: str, context: str | None) -> Teardown:
-    """Return what the deletion of a cluster's stack needs and leaves; change nothing.
+    """Return the conditions of the deletion of a cluster's stack and the resources that it leaves; change nothing.
 
     Args:
         account: The account.
@@ -76,7 +76,7 @@ def plan_teardown(account: Account, stack: str, data_stack: str, context: str | 
 
 
 def find_blockers(account: Account, stack: DeployedStack, context: str | None) -> list[str]:
-    """Return what forbids to destroy a cluster, each with what to do about it.
+    """Return the reasons against destroying a cluster, each with its fix.
 
     Args:
         account: The account.

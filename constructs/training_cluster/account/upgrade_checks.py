@@ -1,4 +1,4 @@
-"""Checks of an update of a deployed cluster: the state of its stack, its Kubernetes release, and what its nodes run."""
+"""Checks of an update of a deployed cluster: the state of its stack, its release, and the jobs on its nodes."""
 
 from collections.abc import Iterator
 

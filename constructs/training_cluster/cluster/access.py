@@ -4,21 +4,17 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated
 
 from aws_cdk import Token
 from aws_cdk import aws_eks_v2 as eks
 
-from training_cluster.checks import valid_list
 from training_cluster.network.addresses import SHORTEST_OWNED_PREFIX, is_of_no_host, valid_cidr
 from training_workloads.catalog.regions import PARTITIONS
+from training_workloads.spec import Checked
 from training_workloads.validation import Problem, Problems
 
-__all__ = [
-    "administration",
-    "valid_admin_arns",
-    "valid_public_access_cidrs",
-]
+__all__ = ["AdminArns", "PublicCidrs", "administration", "public_access_is_limited"]
 
 # RFC 1918: no address on the internet, so EKS rejects them here.
 _PRIVATE = [ipaddress.IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
@@ -46,33 +42,17 @@ def administration() -> eks.IAccessPolicy:
     return eks.AccessPolicy.from_access_policy_name(name, access_scope_type=eks.AccessScopeType.CLUSTER)
 
 
-def valid_public_access_cidrs(name: str, cidrs: Any, *, allow_any_address: bool = False) -> Problems:
-    """Reject address ranges from which EKS does not open the API to the internet, and the whole internet.
-
-    Args:
-        name: The argument, as the user typed it.
-        cidrs: The address ranges.
-        allow_any_address: Whether the ranges may cover the whole internet.
-    """
-    if problems := list(valid_list(name, cidrs)):
-        yield from problems
-        return
-    networks: list[ipaddress.IPv4Network] = []
+def _public_cidrs(name: str, cidrs: Sequence[str]) -> Problems:
+    """Reject address ranges from which EKS does not open the API to the internet."""
     for index, cidr in enumerate(cidrs):
-        if Token.is_unresolved(cidr):
-            continue
-        if problems := [problem.under(name) for problem in _public_range(index, cidr)]:
-            yield from problems
-        else:
-            networks.append(ipaddress.IPv4Network(cidr))
+        if not Token.is_unresolved(cidr):
+            yield from (problem.under(name) for problem in _public_range(index, cidr))
     if len(cidrs) > _MOST_RANGES:
         given = f"a list of {len(cidrs)} ranges"
         yield Problem(path=(name,), given=given, fix=f"give {_MOST_RANGES} or fewer, as larger ranges")
-    if not allow_any_address:
-        yield from _too_wide(name, networks)
 
 
-def _public_range(index: int, cidr: Any) -> Problems:
+def _public_range(index: int, cidr: str) -> Problems:
     if problems := list(valid_cidr("", cidr, example="203.0.113.7/32")):
         yield from (replace(problem, path=(index,)) for problem in problems)
     elif is_of_no_host(ipaddress.IPv4Network(cidr)):
@@ -88,40 +68,54 @@ def _public_range(index: int, cidr: Any) -> Problems:
         )
 
 
-def _too_wide(name: str, networks: Sequence[ipaddress.IPv4Network]) -> Problems:
+def public_access_is_limited(cidrs: Sequence[str], *, allow_any_address: bool) -> Problems:
+    """Reject `public_access_cidrs` with a large part of the internet, unless `allow_any_address` is given.
+
+    Args:
+        cidrs: The address ranges.
+        allow_any_address: Whether they may cover the whole internet.
+    """
+    networks = [ipaddress.IPv4Network(cidr) for cidr in cidrs if not Token.is_unresolved(cidr)]
     fix = "give the addresses of your users, such as 203.0.113.7/32, or set allow_any_address to true"
     wide = [str(network) for network in networks if network.prefixlen < SHORTEST_OWNED_PREFIX]
-    given = [str(network) for network in networks]
+    path, given = ("public_access_cidrs",), [str(network) for network in networks]
+    if allow_any_address:
+        return
     # Together: 0.0.0.0/1 and 128.0.0.0/1 are the whole internet too.
     if _ANY_ADDRESS in ipaddress.collapse_addresses(networks):
-        yield Problem(path=(name,), given=given, allowed="that is the whole internet", fix=fix)
+        yield Problem(path=path, given=given, allowed="that is the whole internet", fix=fix)
     elif wide:
         allowed = f"{', '.join(wide)} is a large part of the internet (shorter than /{SHORTEST_OWNED_PREFIX})"
-        yield Problem(path=(name,), given=given, allowed=allowed, fix=fix)
+        yield Problem(path=path, given=given, allowed=allowed, fix=fix)
 
 
-def valid_admin_arns(name: str, arns: Any) -> Problems:
-    """Reject what cannot have an access entry: what is not the ARN of an IAM role or user, or is given twice."""
-    problems = list(valid_list(name, arns)) or [
+def _admin_arns(name: str, arns: Sequence[str]) -> Problems:
+    """Reject other values than ARNs of IAM roles or users, each given once: only these can have an access entry."""
+    problems = [
         problem.under(name)
         for index, arn in enumerate(arns)
         if not Token.is_unresolved(arn)
-        for problem in _valid_principal(index, arn)
+        for problem in _principal(index, arn)
     ]
     if not problems and len(set(arns)) < len(arns):
         problems = [Problem(path=(name,), given=list(arns), fix="give each ARN once")]
     yield from problems
 
 
-def _valid_principal(index: int, arn: Any) -> Problems:
-    text = str(arn)
-    if session := _SESSION.fullmatch(text):
+def _principal(index: int, arn: str) -> Problems:
+    if session := _SESSION.fullmatch(arn):
         partition, account, role = session.groups()
         fix = f"give its role, such as arn:{partition}:iam::{account}:role/{role} (with the role's path, if it has one)"
         yield Problem(path=(index,), given=arn, allowed="that is a session", fix=fix)
-    elif _SERVICE_LINKED in text:
+    elif _SERVICE_LINKED in arn:
         allowed = "EKS does not accept the role of an AWS service"
         yield Problem(path=(index,), given=arn, allowed=allowed, fix="give a role or user of your account")
-    elif not isinstance(arn, str) or not _PRINCIPAL.fullmatch(arn):
+    elif not _PRINCIPAL.fullmatch(arn):
         fix = "give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin"
         yield Problem(path=(index,), given=arn, fix=fix)
+
+
+#: Address ranges outside the VPC that reach the Kubernetes API.
+PublicCidrs = Annotated[Sequence[str], Checked(_public_cidrs, typed=tuple[str, ...])]
+#: ARNs of IAM roles or users.
+AdminArns = Annotated[Sequence[str], Checked(_admin_arns, typed=tuple[str, ...])]

@@ -74,7 +74,7 @@ class Addons(Construct):
 
 
 def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str) -> Addons:
-    """Add what a node needs to become ready: addresses for pods, services, and roles for pods.
+    """Add the add-ons that a node needs to become ready: addresses for pods, services, and roles for pods.
 
     Args:
         scope: A stack, or a construct in one.
@@ -90,7 +90,7 @@ def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kube
 
 
 def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str, efs: bool) -> Addons:
-    """Add what becomes healthy only on a node: DNS, the drivers of the file systems, and the node monitoring agent.
+    """Add the add-ons that become healthy on a node: DNS, drivers of file systems, and the node monitoring agent.
 
     Args:
         scope: A stack, or a construct in one.
@@ -117,7 +117,7 @@ def require_efs_driver(addons: Construct, *, cluster: eks.ICluster) -> None:
     """Add the driver of EFS to the node add-ons, if it is not there yet.
 
     Args:
-        addons: What `add_node_addons` returned.
+        addons: The result of `add_node_addons`.
         cluster: The cluster.
     """
     assert isinstance(addons, Addons)

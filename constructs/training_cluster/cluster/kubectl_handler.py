@@ -1,4 +1,4 @@
-"""What CDK adds to a cluster to run kubectl and Helm: two Lambda functions, their roles and their log groups."""
+"""The parts that CDK adds to run kubectl and Helm in a cluster: two Lambda functions, their roles and log groups."""
 
 from aws_cdk import Aws, CfnCondition, Fn, RemovalPolicy
 from aws_cdk import aws_eks_v2 as eks

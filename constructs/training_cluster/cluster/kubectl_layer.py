@@ -1,31 +1,33 @@
 """The Lambda layer with kubectl: of the cluster's own Kubernetes release, or of the nearest one."""
 
 from importlib import import_module
+from typing import Annotated, Any
 
 from aws_cdk import Annotations
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from training_cluster.checks import valid_running_version
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
-from training_workloads.validation import Problems, check, one_of
+from training_workloads.spec import Checked, Converted
+from training_workloads.validation import one_of
 
-__all__ = ["kubectl_layer", "release_name", "valid_kubernetes_version"]
+__all__ = ["KubernetesVersion", "kubectl_layer", "release_name"]
 
 # kubectl is compatible within one minor version of the API server, older or newer:
 # https://kubernetes.io/releases/version-skew-policy/#kubectl
 _COMPATIBLE = 1
 
 
-def release_name(version: eks.KubernetesVersion | str) -> str:
+def release_name(version: Any) -> Any:
     """Return a release of Kubernetes as text, such as 1.35."""
     return version.version if isinstance(version, eks.KubernetesVersion) else version
 
 
-def valid_kubernetes_version(name: str, version: str) -> Problems:
-    """Reject a release that a new cluster of this library cannot have."""
-    yield from one_of(name, version, KUBERNETES_VERSIONS)
+#: A release that a new cluster of this library can have: each needs its kubectl layer and its autoscaler.
+KubernetesVersion = Annotated[
+    Converted[eks.KubernetesVersion | str, str], Checked(one_of, KUBERNETES_VERSIONS, read=release_name)
+]
 
 
 def kubectl_layer(scope: Construct, id: str, *, kubernetes_version: str) -> lambda_.LayerVersion:
@@ -38,11 +40,7 @@ def kubectl_layer(scope: Construct, id: str, *, kubernetes_version: str) -> lamb
         scope: A stack, or a construct in one.
         id: Id in the scope.
         kubernetes_version: Release of the cluster, such as 1.35.
-
-    Raises:
-        InputError: EKS runs no such release.
     """
-    check(valid_running_version("kubernetes_version", kubernetes_version))
     minor = _minor(kubernetes_version)
     nearest = min(map(_minor, KUBERNETES_VERSIONS), key=lambda one: abs(one - minor))
     if nearest != minor:

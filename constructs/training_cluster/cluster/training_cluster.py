@@ -8,27 +8,59 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
+from pydantic import Field
 
-from training_cluster.checks import valid_flag, valid_key, valid_vpc
-from training_cluster.cluster.access import administration, valid_admin_arns, valid_public_access_cidrs
+from training_cluster.checks import Key, Vpc
+from training_cluster.cluster.access import AdminArns, PublicCidrs, administration, public_access_is_limited
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.cluster_methods import ClusterMethods
 from training_cluster.cluster.control_plane_logs import add_control_plane_logs, name_of_cluster
-from training_cluster.cluster.imported_cluster import ImportedCluster
+from training_cluster.cluster.imported_cluster import ClusterAttributes, ImportedCluster
 from training_cluster.cluster.kubectl_handler import secure_kubectl
-from training_cluster.cluster.kubectl_layer import kubectl_layer, release_name, valid_kubernetes_version
+from training_cluster.cluster.kubectl_layer import KubernetesVersion, kubectl_layer
 from training_cluster.cluster.release_support import warn_of_the_end_of_support
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
 from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import children_of_type, suppress, suppress_implied_dependency, suppress_policy
 from training_workloads.catalog.versions import KUBERNETES_VERSION
+from training_workloads.keywords import keywords_of
+from training_workloads.spec import Spec
 from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["TrainingCluster"]
 
 _ZONES = 2
 _LOGS = eks.ClusterLoggingTypes
+
+
+class TrainingClusterProps(Spec):
+    """The keywords of `TrainingCluster`.
+
+    Attributes:
+        vpc: The VPC of the cluster; nodes go into its private subnets, or its isolated ones if it has no other.
+        kubernetes_version: Release of Kubernetes, one in EKS's standard support; it decides the add-ons' versions.
+        public_access_cidrs: Addresses outside the VPC that reach the Kubernetes API. Default: none.
+        allow_any_address: Whether `public_access_cidrs` may be the whole internet.
+        admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
+        encryption_key: Key of Kubernetes' secrets, the nodes' volumes and the logs; the policy of `TrainingKey`
+            allows all services that use it. Default: keys of the services.
+        efs: Whether volumes on EFS are used; adds its driver.
+    """
+
+    vpc: Vpc
+    kubernetes_version: KubernetesVersion = Field(default=KUBERNETES_VERSION, validate_default=True)
+    public_access_cidrs: PublicCidrs = ()
+    allow_any_address: bool = False
+    admin_arns: AdminArns = ()
+    encryption_key: Key | None = None
+    efs: bool = False
+
+
+@TrainingClusterProps.rule
+def public_access_is_narrow(props: TrainingClusterProps) -> Problems:
+    """Reject a large part of the internet in `public_access_cidrs`."""
+    yield from public_access_is_limited(props.public_access_cidrs, allow_any_address=props.allow_any_address)
 
 
 class TrainingCluster(eks.Cluster, ClusterMethods):
@@ -41,50 +73,20 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             `<id>Logs`.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        vpc: ec2.IVpc,
-        kubernetes_version: eks.KubernetesVersion | str = KUBERNETES_VERSION,
-        public_access_cidrs: Sequence[str] | None = None,
-        allow_any_address: bool = False,
-        admin_arns: Sequence[str] | None = None,
-        encryption_key: kms.IKey | None = None,
-        efs: bool = False,
-    ) -> None:
+    @keywords_of(TrainingClusterProps)
+    def __init__(self, scope: Construct, id: str, props: TrainingClusterProps) -> None:
         """Define the cluster.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            vpc: The VPC of the cluster; nodes go into its private subnets, or its isolated ones if it has no other.
-            kubernetes_version: Release of Kubernetes, one in EKS's standard support; it decides the add-ons' versions.
-                Default: the catalog's.
-            public_access_cidrs: Addresses outside the VPC that reach the Kubernetes API. Default: none.
-            allow_any_address: Whether `public_access_cidrs` may be the whole internet. Default: no.
-            admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
-            encryption_key: Key of Kubernetes' secrets, the nodes' volumes and the logs; the policy of `TrainingKey`
-                allows all services that use it. Default: keys of the services.
-            efs: Whether volumes on EFS are used; adds its driver. Default: no.
 
         Raises:
             InputError: EKS does not accept a release, an address range or an ARN, the VPC has no private subnets in
                 two zones, or a flag is not a bool.
         """
-        cidrs = () if public_access_cidrs is None else public_access_cidrs
-        admins = () if admin_arns is None else admin_arns
-        release = release_name(kubernetes_version)
-        check(
-            valid_kubernetes_version("kubernetes_version", release),
-            valid_flag("allow_any_address", allow_any_address),
-            valid_flag("efs", efs),
-            valid_public_access_cidrs("public_access_cidrs", cidrs, allow_any_address=allow_any_address is True),
-            valid_admin_arns("admin_arns", admins),
-            _valid_zones(vpc),
-            valid_key(encryption_key),
-        )
+        vpc, release, encryption_key = props.vpc, props.kubernetes_version, props.encryption_key
+        check(_zones(vpc))
         order_stacks(scope, id, vpc=vpc, encryption_key=encryption_key)
         # Beside the cluster: a construct cannot have children before it exists.
         layer = kubectl_layer(scope, f"{id}KubectlLayer", kubernetes_version=release)
@@ -92,7 +94,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         name = name_of_cluster(scope, id)
         self.control_plane_logs = add_control_plane_logs(scope, f"{id}Logs", cluster_name=name, key=encryption_key)
         subnets = ec2.SubnetSelection(subnets=private_subnets(vpc))
-        options = _options(release, cidrs, encryption_key)
+        options = _options(release, props.public_access_cidrs, encryption_key)
         places: dict[str, Any] = {"cluster_name": name, "vpc": vpc, "vpc_subnets": [subnets]}
         super().__init__(scope, id, kubectl_provider_options=self.kubectl_provider_options, **places, **options)
         self.kubernetes_version = self.node_version = release
@@ -100,42 +102,24 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         warn_of_the_end_of_support(self, release)
         self._keep_logs_behind_the_cluster()
         self._suppress_findings()
-        self._add_system(subnets, efs=efs)
-        self._add_administrators(admins)
+        self._add_system(subnets, efs=props.efs)
+        self._add_administrators(props.admin_arns)
 
     @classmethod
+    @keywords_of(ClusterAttributes)
     def from_cluster_attributes(  # type: ignore[override] # CDK's has no required attribute; kubectl needs three.
-        cls,
-        scope: Construct,
-        id: str,
-        *,
-        cluster_name: str,
-        cluster_security_group_id: str,
-        vpc: ec2.IVpc,
-        kubernetes_version: eks.KubernetesVersion | str = KUBERNETES_VERSION,
+        cls, scope: Construct, id: str, attributes: ClusterAttributes
     ) -> ImportedCluster:
         """Import an existing cluster, with kubectl and the same `add_…` methods.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster_name: Name of the cluster.
-            cluster_security_group_id: The security group that EKS created for it (`sg-…`, shown by
-                `aws eks describe-cluster` as clusterSecurityGroupId).
-            vpc: Its VPC, with private subnets from which the cluster's API is reached.
-            kubernetes_version: Its release, such as 1.33, any that EKS runs; it decides kubectl and the autoscaler.
 
         Raises:
             InputError: EKS has no such name, id or release, or the VPC has no subnets for kubectl.
         """
-        return ImportedCluster(
-            scope,
-            id,
-            cluster_name=cluster_name,
-            cluster_security_group_id=cluster_security_group_id,
-            vpc=vpc,
-            kubernetes_version=kubernetes_version,
-        )
+        return ImportedCluster(scope, id, **attributes.given())
 
     def _keep_logs_behind_the_cluster(self) -> None:
         """Delete the cluster before its group: EKS writes into it to the end, and would create it again."""
@@ -195,14 +179,11 @@ def _options(version: str, public_access_cidrs: Sequence[str], encryption_key: k
     }
 
 
-def _valid_zones(vpc: Any) -> Problems:
+def _zones(vpc: ec2.IVpc) -> Problems:
     """Reject private subnets in fewer than two zones, as EKS does.
 
     https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
     """
-    if problems := list(valid_vpc("vpc", vpc)):
-        yield from problems
-        return
     subnets = private_subnets(vpc)
     if not subnets:
         allowed = "it has no private subnets, and nodes use no other"

@@ -6,30 +6,22 @@ Top-level keys: `cluster_config`; nested sections: `sections`.
 from training_cluster.config.cluster_config import ClusterConfig
 from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_cluster.config.loader import load_config
-from training_cluster.config.sagemaker_section import NotebookConfig, SageMakerConfig
-from training_cluster.config.sections import (
-    DataRepositoryConfig,
-    GpuNodeGroupConfig,
-    JobQueueConfig,
-    LustreConfig,
-    NodeRepairConfig,
-    NodeRepairOverrideConfig,
-    ServiceAccountConfig,
-)
+from training_cluster.config.sagemaker_section import SageMakerConfig
+from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig
+from training_cluster.identity.job_identity import JobIdentitySpec
+from training_cluster.platform.job_queue import JobQueueSpec
+from training_cluster.sagemaker.training_notebook import NotebookSpec
 
 __all__ = [
     "ClusterConfig",
-    "DataRepositoryConfig",
     "ExistingEfsConfig",
     "ExistingLustreConfig",
     "ExistingVpcConfig",
     "GpuNodeGroupConfig",
-    "JobQueueConfig",
+    "JobIdentitySpec",
+    "JobQueueSpec",
     "LustreConfig",
-    "NodeRepairConfig",
-    "NodeRepairOverrideConfig",
-    "NotebookConfig",
+    "NotebookSpec",
     "SageMakerConfig",
-    "ServiceAccountConfig",
     "load_config",
 ]

@@ -1,44 +1,33 @@
 """The configuration of a cluster, and the rules over more than one of its sections."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
-from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
-from training_cluster.cluster.kubectl_layer import valid_kubernetes_version
-from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
-from training_cluster.config.existing_rules import EXISTING_RULES
-from training_cluster.config.further_zones import valid_further_zones
+from training_cluster.cluster.access import AdminArns, PublicCidrs, public_access_is_limited
+from training_cluster.cluster.addons import ADDRESSES_PER_NODE
+from training_cluster.config.existing import SiteConfig
 from training_cluster.config.registries import images_without_nat, mirror_without_nat
-from training_cluster.config.sagemaker_section import SageMakerSection
-from training_cluster.config.sections import GpuNodeGroupConfig, JobQueueSection, LustreConfig, ServiceAccountConfig
-from training_cluster.config.subnet_size import subnet_holds_nodes
-from training_cluster.monitoring.alarms import valid_email
-from training_cluster.network.addresses import valid_vpc_cidr
-from training_cluster.network.training_network import DEFAULT_ZONES, region_of, valid_zones
+from training_cluster.config.sagemaker_section import SageMakerConfig
+from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig
+from training_cluster.identity.job_identity import JobIdentitySpec
+from training_cluster.monitoring.alarms import Email
+from training_cluster.network.addresses import private_subnet_prefix, usable_addresses
+from training_cluster.network.training_network import DEFAULT_ZONES, region_of
 from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.gpu_node_group import node_group_label
-from training_cluster.platform.job_queue import fits_a_topology, valid_flavor
-from training_cluster.platform.pre_pulled_images import valid_images
-from training_workloads.catalog.versions import KUBERNETES_VERSION
-from training_workloads.names import DNS_LABEL, DNS_LABEL_LENGTH, DNS_LABEL_RULE
+from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
+from training_cluster.platform.job_queue import JobQueueSpec, fits_a_topology, valid_flavor
+from training_cluster.platform.pre_pulled_images import Images
+from training_workloads.catalog.versions import KUBERNETES_VERSION, KUBERNETES_VERSIONS
+from training_workloads.names import DNS_LABEL, DNS_LABEL_LENGTH, DNS_LABEL_RULE, dns_label
 from training_workloads.platform.mirror import ecr_registry, mirror_in_partition
 from training_workloads.platform.queue_manifests import flavor_name
-from training_workloads.spec import Spec
-from training_workloads.validation import (
-    MISSING,
-    InputError,
-    Path,
-    Problem,
-    Problems,
-    at_least,
-    dotted,
-    enforce,
-    matches,
-)
+from training_workloads.spec import Checked, switch
+from training_workloads.validation import MISSING, Path, Problem, Problems, at_least, dotted, one_of
 from training_workloads.yaml_lines import Typed
 
 __all__ = ["ClusterConfig"]
@@ -49,97 +38,98 @@ _NODE_GROUP = "gpu: {instance_type: …, min_size: 0}"
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 _MOST_NODE_GROUPS = 30
 
+# EKS needs 16 free addresses in each subnet of its control plane:
+# https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
+_EKS_ADDRESSES = 16
 
-def _name(pattern: str, rule: str) -> AfterValidator:
-    """Return the validator of a key that the user chose."""
 
-    def validate(name: str) -> str:
-        if not re.fullmatch(pattern, name):
-            raise InputError(Problem(path=(), given=name, allowed="it is not valid as a name", fix=f"use {rule}"))
-        return name
+def _name(name: str, value: str, pattern: str, rule: str) -> Problems:
+    """Reject a key of the user's choice in another form."""
+    if not re.fullmatch(pattern, value):
+        yield Problem(path=(name,), given=value, allowed="it is not valid as a name", fix=f"use {rule}")
 
-    return AfterValidator(validate)
+
+def _some_node_groups(name: str, groups: Mapping[str, GpuNodeGroupConfig]) -> Problems:
+    """Require one, which may be scaled to zero, and not more than fit in a stack, which jsii reports as a traceback."""
+    if not groups:
+        yield Problem(path=(name,), given=groups, fix=f"add one, such as {_NODE_GROUP}")
+    if (number := len(groups)) > _MOST_NODE_GROUPS:
+        allowed = f"the stack holds at most {_MOST_NODE_GROUPS}: CloudFormation accepts 500 resources and 1 MB"
+        fix = "define fewer, or a second cluster in another stack"
+        yield Problem(path=(name,), given=Typed(f"{number} node groups"), allowed=allowed, fix=fix)
 
 
 # It becomes an id in the tree, and so part of CloudFormation's.
-_NodeGroupName = Annotated[str, _name(r"[A-Za-z][A-Za-z0-9-]*", "letters, digits and '-', a letter first")]
-_ServiceAccountName = Annotated[str, _name(DNS_LABEL, DNS_LABEL_RULE)]
+_NodeGroupName = Annotated[
+    str, Checked(_name, r"[A-Za-z][A-Za-z0-9-]*", "letters, digits and '-', a letter first", typed=True)
+]
+_ServiceAccountName = Annotated[str, Checked(_name, DNS_LABEL, DNS_LABEL_RULE, typed=True)]
 
 
-class ClusterConfig(Spec):
+class ClusterConfig(SiteConfig):
     """The configuration of one cluster.
 
     Attributes:
-        node_groups: GPU node groups by name.
-        lustre: The Lustre file system. Default: 1200 GiB, PERSISTENT_2.
+        node_groups: GPU node groups by name, one to 30.
+        lustre: The Lustre file system that jobs mount at `/fsx`. Default: 1200 GiB, PERSISTENT_2.
         efs: Whether there is an EFS file system too, for code and notebooks. It stays when the cluster is destroyed,
-            and the next cluster gets a new one: `existing_efs` names it. Default: no.
-        existing_vpc: A VPC to use in place of a new one. Default: a new one.
+            and the next cluster gets a new one: `existing_efs` names it.
         existing_lustre: A Lustre file system in that VPC, in place of `lustre`. Default: a new one.
-        existing_efs: An EFS file system in that VPC, in place of `efs`. Default: none.
-        kubernetes_version: Release of EKS. Default: the newest of the catalog.
-        vpc_cidr: Address range of the VPC, /16 to /20. Default: 10.0.0.0/16.
-        availability_zones: Names of two or more zones, the one with the GPU capacity first. Default: the first two of
-            the region.
+        kubernetes_version: Release of EKS, in quotes: 1.34, 1.35, 1.36 or 1.37. One release at a time.
         nat: Whether nodes reach the internet through a NAT gateway. Without it they reach AWS through interface
-            endpoints and nothing else, and `mirror` is required.
-        job_queue: The queue in which jobs can wait, and which admits them when the node groups have room; `true` for
-            its defaults. Default: none.
-        ebs: Whether claims can have volumes on EBS, by a default StorageClass gp3. Default: no.
-        metrics_server: Whether `kubectl top` shows what nodes and pods use. Default: no.
+            endpoints and nothing else: `mirror` is required, and images of `pre_pull_images` from ECR, both of the
+            cluster's region.
+        job_queue: Kueue, and a queue in which jobs wait until the node groups have room; `true` for its defaults.
+            Default: none.
+        ebs: Whether claims can have volumes on EBS, by a default StorageClass gp3.
+        metrics_server: Whether `kubectl top` shows the use of nodes and pods.
         gang_scheduler: Scheduler that starts all workers of a job together: `volcano`, or the name of one with the
             coscheduling plugin. It must be installed in the cluster. Default: none.
-        mirror: ECR registry with copies of charts and images. Default: the upstream registries.
+        mirror: ECR registry of the same partition, by any of its addresses (also `dkr.ecr-fips`, `dkr-ecr`), with
+            copies of charts and images; `trainctl platform mirror-commands <registry>` prints how to fill it. Default:
+            the upstream registries.
         pre_pull_images: Addresses of images that every GPU node pulls when it joins. Default: none.
         public_access_cidrs: Addresses that reach the Kubernetes API from outside the VPC. Default: none.
-        allow_any_address: Whether `public_access_cidrs` may contain 0.0.0.0/0. Default: no.
+        allow_any_address: Whether `public_access_cidrs` may contain 0.0.0.0/0.
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
         service_accounts: Permissions of jobs in S3, by the name of their service account. Default: none; Lustre needs
             none.
-        gpu_details: Whether CloudWatch gets why GPUs ran below their clocks, NVLink and energy. Default: no.
+        gpu_details: Whether CloudWatch gets more metrics: why GPUs ran below their clocks, NVLink and energy.
+        sagemaker: Training on SageMaker beside the cluster or without it, in `SageMakerTrainingStack`; `true` for its
+            defaults. Default: none.
         alarm_email: Address that gets a message when GPUs are idle, Lustre fills up or a node fails. Default: none.
-        sagemaker: Training on SageMaker beside the cluster or without it; `true` for its defaults. Default: none.
         monthly_budget_usd: Budget of the account in US dollars a month; `alarm_email` gets a message at 80 % and when
             the forecast exceeds it. Default: no budget.
     """
 
-    node_groups: dict[_NodeGroupName, GpuNodeGroupConfig] = Field(
-        default={}, examples=["gpu: {instance_type: …, min_size: 0}"]
+    node_groups: Annotated[dict[_NodeGroupName, GpuNodeGroupConfig], Checked(_some_node_groups, typed=True)] = Field(
+        examples=[_NODE_GROUP]
     )
     lustre: LustreConfig = Field(default=LustreConfig(), examples=["capacity_gib: 1200"])
-    efs: bool = False
-    existing_vpc: ExistingVpcConfig | None = Field(default=None, examples=["{vpc_id: …, private_subnet_ids: […]}"])
-    existing_lustre: ExistingLustreConfig | None = Field(
-        default=None, examples=["{file_system_id: …, mount_name: …, capacity_gib: …}"]
-    )
-    existing_efs: ExistingEfsConfig | None = Field(default=None, examples=["{file_system_id: …, access_point_id: …}"])
-    kubernetes_version: str = KUBERNETES_VERSION
-    vpc_cidr: str = "10.0.0.0/16"
-    availability_zones: tuple[str, ...] = Field(default=(), examples=["[us-east-1a, us-east-1b]"])
+    kubernetes_version: Annotated[str, Checked(one_of, KUBERNETES_VERSIONS, typed=True)] = KUBERNETES_VERSION
     nat: bool = True
-    job_queue: JobQueueSection = Field(default=None, examples=["queue_name: gpu"])
+    job_queue: Annotated[JobQueueSpec | None, BeforeValidator(switch)] = Field(
+        default=None, examples=["queue_name: gpu"]
+    )
     ebs: bool = False
     metrics_server: bool = False
-    gang_scheduler: str | None = Field(default=None, examples=["volcano"])
-    mirror: str | None = Field(default=None, examples=["111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"])
-    pre_pull_images: tuple[str, ...] = Field(
-        default=(), examples=["[111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1]"]
+    gang_scheduler: Annotated[str, Checked(dns_label, typed=True)] | None = Field(default=None, examples=["volcano"])
+    mirror: Annotated[str, Checked(ecr_registry, typed=True)] | None = Field(
+        default=None, examples=["111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"]
     )
-    public_access_cidrs: tuple[str, ...] = Field(default=(), examples=["[203.0.113.7/32]"])
+    pre_pull_images: Images = Field(default=(), examples=["[111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1]"])
+    public_access_cidrs: PublicCidrs = Field(default=(), examples=["[203.0.113.7/32]"])
     allow_any_address: bool = False
-    admin_arns: tuple[str, ...] = Field(default=(), examples=["[arn:aws:iam::111122223333:role/Admin]"])
-    service_accounts: dict[_ServiceAccountName, ServiceAccountConfig] = Field(
+    admin_arns: AdminArns = Field(default=(), examples=["[arn:aws:iam::111122223333:role/Admin]"])
+    service_accounts: dict[_ServiceAccountName, JobIdentitySpec] = Field(
         default={}, examples=["trainer: {prefix: runs}"]
     )
     gpu_details: bool = False
-    sagemaker: SageMakerSection = Field(default=None, examples=["notebook: true"])
-    alarm_email: str | None = Field(default=None, examples=["team@example.com"])
-    monthly_budget_usd: int | None = Field(default=None, examples=[20000])
-
-    @model_validator(mode="after")
-    def _check(self) -> "ClusterConfig":
-        enforce(self, RULES)
-        return self
+    sagemaker: Annotated[SageMakerConfig | None, BeforeValidator(switch)] = Field(
+        default=None, examples=["notebook: true"]
+    )
+    alarm_email: Email | None = Field(default=None, examples=["team@example.com"])
+    monthly_budget_usd: Annotated[int, Checked(at_least, 1)] | None = Field(default=None, examples=[20000])
 
     @property
     def training_zone(self) -> str | None:
@@ -147,6 +137,7 @@ class ClusterConfig(Spec):
         return next(iter([*_named_zones(self).values(), *self.availability_zones]), None)
 
 
+@ClusterConfig.rule
 def node_groups_have_separate_labels(config: ClusterConfig) -> Problems:
     """Jobs select the nodes of a group by its label."""
     for label, (first, *others) in _by_label(config).items():
@@ -160,6 +151,7 @@ def node_groups_have_separate_labels(config: ClusterConfig) -> Problems:
             )
 
 
+@ClusterConfig.rule
 def node_groups_have_a_flavor_of_the_queue(config: ClusterConfig) -> Problems:
     """Each becomes an object of Kueue, beside that of the launchers."""
     flavors: list[str] = []
@@ -169,35 +161,17 @@ def node_groups_have_a_flavor_of_the_queue(config: ClusterConfig) -> Problems:
         flavors.append(flavor_name(name))
 
 
+@ClusterConfig.rule
 def node_groups_fit_the_topology(config: ClusterConfig) -> Problems:
     """Kueue does not count the nodes that the autoscaler could start."""
     if config.job_queue and config.job_queue.topology:
         for name, group in config.node_groups.items():
             related: tuple[Path, ...] = (("node_groups", name, "max_size"), ("node_groups", name, "capacity_type"))
-            for problem in fits_a_topology(name, group.spec):
+            for problem in fits_a_topology(name, group):
                 yield replace(problem.under("job_queue"), related=related)
 
 
-def there_is_a_node_group(config: ClusterConfig) -> Problems:
-    """Reject a training cluster without GPUs; one scaled to zero is allowed."""
-    if not config.node_groups:
-        yield Problem(path=("node_groups",), given=config.node_groups, fix=f"add one, such as {_NODE_GROUP}")
-
-
-def node_groups_fit_in_a_stack(config: ClusterConfig) -> Problems:
-    """Reject more node groups than CloudFormation accepts in one stack, which jsii reports as a traceback."""
-    if (number := len(config.node_groups)) > _MOST_NODE_GROUPS:
-        allowed = f"the stack holds at most {_MOST_NODE_GROUPS}: CloudFormation accepts 500 resources and 1 MB"
-        given = Typed(f"{number} node groups")
-        fix = "define fewer, or a second cluster in another stack"
-        yield Problem(path=("node_groups",), given=given, allowed=allowed, fix=fix)
-
-
-def kubernetes_version_is_known(config: ClusterConfig) -> Problems:
-    """Each release needs its kubectl layer and its autoscaler."""
-    yield from valid_kubernetes_version("kubernetes_version", config.kubernetes_version)
-
-
+@ClusterConfig.rule
 def ami_releases_are_of_the_kubernetes_version(config: ClusterConfig) -> Problems:
     """EKS rejects nodes of another release than the node group's, which is the cluster's."""
     for name, group in config.node_groups.items():
@@ -205,64 +179,35 @@ def ami_releases_are_of_the_kubernetes_version(config: ClusterConfig) -> Problem
             yield replace(problem, path=("node_groups", name, *problem.path))
 
 
-def vpc_cidr_is_one_of_a_vpc(config: ClusterConfig) -> Problems:
-    """EC2 must accept the range, and EKS must fit in it."""
-    yield from valid_vpc_cidr("vpc_cidr", config.vpc_cidr)
-
-
-def availability_zones_are_two_or_none(config: ClusterConfig) -> Problems:
-    """EKS needs two zones."""
-    yield from valid_zones("availability_zones", config.availability_zones)
-
-
-def public_access_is_limited(config: ClusterConfig) -> Problems:
+@ClusterConfig.rule
+def public_access_is_narrow(config: ClusterConfig) -> Problems:
     """The API is private, or open to a list of addresses."""
-    cidrs, anywhere = config.public_access_cidrs, config.allow_any_address
-    yield from valid_public_access_cidrs("public_access_cidrs", cidrs, allow_any_address=anywhere)
+    yield from public_access_is_limited(config.public_access_cidrs, allow_any_address=config.allow_any_address)
 
 
-def administrators_are_roles_or_users(config: ClusterConfig) -> Problems:
-    """Access entries accept neither sessions nor duplicates."""
-    yield from valid_admin_arns("admin_arns", config.admin_arns)
-
-
-def gang_scheduler_is_a_name(config: ClusterConfig) -> Problems:
-    """The name of a scheduler goes into the pods unchanged."""
-    if config.gang_scheduler is not None:
-        yield from matches("gang_scheduler", config.gang_scheduler, DNS_LABEL, DNS_LABEL_RULE)
-
-
-def mirror_is_a_registry(config: ClusterConfig) -> Problems:
-    """The function with kubectl logs in to ECR and to no other registry."""
-    if config.mirror is not None:
-        yield from ecr_registry("mirror", config.mirror)
-
-
-def pre_pull_images_are_addresses(config: ClusterConfig) -> Problems:
-    """A pod with another address never starts."""
-    if config.pre_pull_images:
-        yield from valid_images("pre_pull_images", config.pre_pull_images)
-
-
+@ClusterConfig.rule
 def mirror_is_of_the_partition(config: ClusterConfig) -> Problems:
     """Nodes of one partition cannot sign in to a registry of another."""
     region = _region(config)
-    if region and config.mirror is not None and not any(mirror_is_a_registry(config)):
+    if region and config.mirror is not None:
         yield from mirror_in_partition("mirror", config.mirror, region)
 
 
+@ClusterConfig.rule
 def without_nat_the_mirror_has_an_endpoint(config: ClusterConfig) -> Problems:
     """Without the internet neither charts nor images come from the upstream registries, or from another region."""
     if not config.nat:
         yield from mirror_without_nat(config.mirror, _region(config))
 
 
+@ClusterConfig.rule
 def without_nat_images_come_from_ecr(config: ClusterConfig) -> Problems:
     """Without the internet a node reaches no other registry."""
-    if not config.nat and not any(pre_pull_images_are_addresses(config)):
+    if not config.nat:
         yield from images_without_nat(config.pre_pull_images, _region(config))
 
 
+@ClusterConfig.rule
 def named_zones_are_zones_of_the_network(config: ClusterConfig) -> Problems:
     """The VPC has subnets in `availability_zones` only."""
     zones = ", ".join(config.availability_zones) or "empty"
@@ -272,6 +217,7 @@ def named_zones_are_zones_of_the_network(config: ClusterConfig) -> Problems:
             yield Problem(path=path, given=zone, allowed=allowed, fix=fix, related=(("availability_zones",),))
 
 
+@ClusterConfig.rule
 def nodes_and_file_system_share_a_zone(config: ClusterConfig) -> Problems:
     """EFA does not cross zones, and Lustre traffic between zones is slow and costs money."""
     named = _named_zones(config)
@@ -293,13 +239,26 @@ def nodes_and_file_system_share_a_zone(config: ClusterConfig) -> Problems:
             )
 
 
+@ClusterConfig.rule
 def further_zones_are_other_zones_with_nodes(config: ClusterConfig) -> Problems:
     """Each file system is in a zone of the VPC, no zone needs two, and without nodes it is paid for and not read."""
-    zones, network = config.lustre.further_zones, config.availability_zones
-    nodes = {group.availability_zone for group in config.node_groups.values()}
-    yield from valid_further_zones(zones, of_network=network, training_zone=config.training_zone, of_nodes=nodes)
+    path, zones, of_network = ("lustre", "further_zones"), config.lustre.further_zones, config.availability_zones
+    related: tuple[Path, ...] = (("availability_zones",), ("lustre", "availability_zone"))
+    for zone in zones:
+        if zone not in of_network:
+            allowed = f"availability_zones is {', '.join(of_network) or 'empty'}"
+            yield Problem(path=path, given=zones, allowed=allowed, fix=f"add {zone} there", related=related)
+        elif zone == config.training_zone:
+            fix = f"omit {zone}: it has the first file system"
+            yield Problem(path=path, given=zones, fix=fix, related=related)
+        elif all(zone != group.availability_zone for group in config.node_groups.values()):
+            allowed, fix = f"no node group is in {zone}", f"give one 'availability_zone: {zone}', or omit the zone"
+            yield Problem(path=path, given=zones, allowed=allowed, fix=fix, related=(*related, ("node_groups",)))
+    if len(set(zones)) < len(zones):
+        yield Problem(path=path, given=zones, fix="give each zone once")
 
 
+@ClusterConfig.rule
 def reserved_capacity_names_its_zone(config: ClusterConfig) -> Problems:
     """A reservation belongs to one zone, which is seldom the first zone of the region."""
     for name, group in config.node_groups.items():
@@ -313,31 +272,42 @@ def reserved_capacity_names_its_zone(config: ClusterConfig) -> Problems:
             )
 
 
+@ClusterConfig.rule
 def training_subnet_holds_the_nodes(config: ClusterConfig) -> Problems:
     """Nodes beyond the addresses of the subnet do not start, and pods beyond them have no network."""
-    # Without a range and zones that are valid there is no subnet to measure; other rules report that.
-    invalid = any(vpc_cidr_is_one_of_a_vpc(config)) or any(availability_zones_are_two_or_none(config))
-    if invalid or config.existing_vpc:
+    if config.existing_vpc:
         return
     by_zone: dict[str | None, dict[str, GpuNodeGroupConfig]] = {}
     for name, group in config.node_groups.items():
         by_zone.setdefault(group.availability_zone or config.training_zone, {})[name] = group
     for groups in by_zone.values():
-        yield from subnet_holds_nodes(config.vpc_cidr, len(config.availability_zones) or DEFAULT_ZONES, groups)
+        yield from _subnet_holds_nodes(config.vpc_cidr, len(config.availability_zones) or DEFAULT_ZONES, groups)
 
 
-def alarm_email_is_an_address(config: ClusterConfig) -> Problems:
-    """SNS accepts anything and delivers nothing."""
-    if config.alarm_email is not None:
-        yield from valid_email("alarm_email", config.alarm_email)
+def _subnet_holds_nodes(vpc_cidr: str, zones: int, node_groups: Mapping[str, GpuNodeGroupConfig]) -> Problems:
+    """Reject node groups that need more addresses than the subnet of their zone has.
+
+    Args:
+        vpc_cidr: Range of the VPC.
+        zones: Number of zones that share it.
+        node_groups: Those of one zone, by name.
+    """
+    prefix = private_subnet_prefix(vpc_cidr, zones)
+    free = usable_addresses(prefix) - _EKS_ADDRESSES - MOST_SYSTEM_NODES * ADDRESSES_PER_NODE
+    wanted = {name: each.maximum * (ADDRESSES_PER_NODE - 1 + each.ip_interfaces) for name, each in node_groups.items()}
+    if sum(wanted.values()) > free:
+        groups = ", ".join(f"{name} at max_size {node_groups[name].maximum}: {wanted[name]}" for name in wanted)
+        yield Problem(
+            path=("vpc_cidr",),
+            given=vpc_cidr,
+            allowed=f"its subnets (/{prefix}) have {free} addresses for GPU nodes and their pods, and the node groups "
+            f"can take {sum(wanted.values())} ({groups})",
+            fix="give a larger range, fewer zones, or lower max_size",
+            related=(("availability_zones",), *(("node_groups", name, "max_size") for name in wanted)),
+        )
 
 
-def budget_is_a_number(config: ClusterConfig) -> Problems:
-    """AWS Budgets needs a positive amount."""
-    if config.monthly_budget_usd is not None:
-        yield from at_least("monthly_budget_usd", config.monthly_budget_usd, 1)
-
-
+@ClusterConfig.rule
 def budget_has_a_reader(config: ClusterConfig) -> Problems:
     """A budget without an address limits nothing."""
     if config.monthly_budget_usd is not None and config.alarm_email is None:
@@ -355,9 +325,8 @@ def _by_label(config: ClusterConfig) -> dict[str, list[str]]:
 
 
 def _region(config: ClusterConfig) -> str | None:
-    """Return the region of the zones; None without zones, or without valid ones, which another rule reports."""
-    valid = not any(availability_zones_are_two_or_none(config))
-    return region_of(config.availability_zones[0]) if config.availability_zones and valid else None
+    """Return the region of the zones; None without zones."""
+    return region_of(config.availability_zones[0]) if config.availability_zones else None
 
 
 def _named_zones(config: ClusterConfig) -> dict[Path, str]:
@@ -369,33 +338,3 @@ def _zones(config: ClusterConfig) -> Iterator[tuple[Path, str | None]]:
     yield ("lustre", "availability_zone"), config.lustre.availability_zone
     for name, group in config.node_groups.items():
         yield ("node_groups", name, "availability_zone"), group.availability_zone
-
-
-RULES = (
-    there_is_a_node_group,
-    node_groups_fit_in_a_stack,
-    kubernetes_version_is_known,
-    ami_releases_are_of_the_kubernetes_version,
-    vpc_cidr_is_one_of_a_vpc,
-    availability_zones_are_two_or_none,
-    public_access_is_limited,
-    administrators_are_roles_or_users,
-    gang_scheduler_is_a_name,
-    mirror_is_a_registry,
-    pre_pull_images_are_addresses,
-    mirror_is_of_the_partition,
-    without_nat_the_mirror_has_an_endpoint,
-    without_nat_images_come_from_ecr,
-    named_zones_are_zones_of_the_network,
-    nodes_and_file_system_share_a_zone,
-    further_zones_are_other_zones_with_nodes,
-    *EXISTING_RULES,
-    reserved_capacity_names_its_zone,
-    training_subnet_holds_the_nodes,
-    alarm_email_is_an_address,
-    budget_is_a_number,
-    budget_has_a_reader,
-    node_groups_have_separate_labels,
-    node_groups_have_a_flavor_of_the_queue,
-    node_groups_fit_the_topology,
-)

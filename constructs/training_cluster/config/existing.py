@@ -1,18 +1,38 @@
-"""The sections that name what exists: a VPC and the file systems in it, which outlive the cluster."""
+"""The sections that name existing resources: a VPC and the file systems in it, which outlive the cluster.
 
-from typing import Self
+A cluster and the training on SageMaker have the same sections and rules.
+"""
 
-from pydantic import Field, model_validator
+from typing import Annotated
 
+from pydantic import Field
+
+from training_cluster.network.addresses import VpcCidr
+from training_cluster.network.training_network import Zones
 from training_workloads.names import aws_id
 from training_workloads.platform.file_systems import efs_access_point_id, efs_id, lustre_id, lustre_mount_name
-from training_workloads.spec import Spec
-from training_workloads.validation import Problem, Problems, at_least, enforce
+from training_workloads.spec import Checked, Spec
+from training_workloads.validation import MISSING, Path, Problem, Problems, at_least
+from training_workloads.yaml_lines import Typed
 
-__all__ = ["ExistingEfsConfig", "ExistingLustreConfig", "ExistingVpcConfig"]
+__all__ = ["ExistingEfsConfig", "ExistingLustreConfig", "ExistingVpcConfig", "SiteConfig"]
 
 _SUBNET = "subnet-0123456789abcdef0"
 _GROUP = "sg-0123456789abcdef0"
+
+_GroupId = Annotated[str, Checked(aws_id, "sg", "aws ec2 describe-security-groups", typed=True)]
+
+
+def _subnet_ids(name: str, ids: tuple[str, ...]) -> Problems:
+    """Reject names, a subnet that is given twice, and an empty list."""
+    if not ids:
+        fix = "give the private subnet of each of availability_zones, in the same order"
+        yield Problem(path=(name,), given=ids, allowed="the nodes need one in each zone", fix=fix)
+    for number, subnet in enumerate(ids):
+        for problem in aws_id("", subnet, "subnet", "aws ec2 describe-subnets"):
+            yield Problem(path=(name, number), given=subnet, fix=problem.fix)
+    if len(set(ids)) < len(ids):
+        yield Problem(path=(name,), given=ids, fix="give each subnet once")
 
 
 class ExistingVpcConfig(Spec):
@@ -23,13 +43,12 @@ class ExistingVpcConfig(Spec):
         private_subnet_ids: One subnet for each of `availability_zones`, in the same order.
     """
 
-    vpc_id: str = Field(examples=["vpc-0123456789abcdef0"])
-    private_subnet_ids: tuple[str, ...] = Field(examples=[f"[{_SUBNET}, {_SUBNET[:-1]}1]"])
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        enforce(self, (vpc_is_an_id, subnets_are_ids))
-        return self
+    vpc_id: Annotated[str, Checked(aws_id, "vpc", "aws ec2 describe-vpcs", typed=True)] = Field(
+        examples=["vpc-0123456789abcdef0"]
+    )
+    private_subnet_ids: Annotated[tuple[str, ...], Checked(_subnet_ids, typed=True)] = Field(
+        examples=[f"[{_SUBNET}, {_SUBNET[:-1]}1]"]
+    )
 
 
 class ExistingLustreConfig(Spec):
@@ -43,15 +62,10 @@ class ExistingLustreConfig(Spec):
             the nodes already.
     """
 
-    file_system_id: str = Field(examples=["fs-0123456789abcdef0"])
-    mount_name: str = Field(examples=["abcdefgh"])
-    capacity_gib: int = Field(examples=[2400])
-    security_group_id: str | None = Field(default=None, examples=[_GROUP])
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        enforce(self, (lustre_is_an_id, mount_name_is_one, capacity_is_a_number, group_is_an_id))
-        return self
+    file_system_id: Annotated[str, Checked(lustre_id, typed=True)] = Field(examples=["fs-0123456789abcdef0"])
+    mount_name: Annotated[str, Checked(lustre_mount_name, typed=True)] = Field(examples=["abcdefgh"])
+    capacity_gib: Annotated[int, Checked(at_least, 1)] = Field(examples=[2400])
+    security_group_id: _GroupId | None = Field(default=None, examples=[_GROUP])
 
 
 class ExistingEfsConfig(Spec):
@@ -64,60 +78,78 @@ class ExistingEfsConfig(Spec):
             nodes already.
     """
 
-    file_system_id: str = Field(examples=["fs-0123456789abcdef0"])
-    access_point_id: str = Field(examples=["fsap-0123456789abcdef0"])
-    security_group_id: str | None = Field(default=None, examples=[_GROUP])
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        enforce(self, (efs_is_an_id, access_point_is_an_id, group_is_an_id))
-        return self
+    file_system_id: Annotated[str, Checked(efs_id, typed=True)] = Field(examples=["fs-0123456789abcdef0"])
+    access_point_id: Annotated[str, Checked(efs_access_point_id, typed=True)] = Field(
+        examples=["fsap-0123456789abcdef0"]
+    )
+    security_group_id: _GroupId | None = Field(default=None, examples=[_GROUP])
 
 
-def vpc_is_an_id(config: ExistingVpcConfig) -> Problems:
-    """Reject a name or an ARN."""
-    yield from aws_id("vpc_id", config.vpc_id, "vpc", "aws ec2 describe-vpcs")
+class SiteConfig(Spec):
+    """The VPC and the file systems, new or existing.
+
+    Attributes:
+        vpc_cidr: Address range of the VPC, /16 to /20; large enough for all node groups at their `max_size`.
+        availability_zones: Names of two or more zones, the one with the GPU capacity first; no local zones. Default:
+            the first two of the region.
+        existing_vpc: A VPC to use in place of a new one. Default: a new one.
+        existing_lustre: A Lustre file system in that VPC, in place of `lustre`. Default: none.
+        efs: Whether there is an EFS file system too.
+        existing_efs: An EFS file system in that VPC, in place of `efs`. Default: none.
+    """
+
+    vpc_cidr: VpcCidr = "10.0.0.0/16"
+    availability_zones: Zones = Field(default=(), examples=["[us-east-1a, us-east-1b]"])
+    existing_vpc: ExistingVpcConfig | None = Field(default=None, examples=["{vpc_id: …, private_subnet_ids: […]}"])
+    existing_lustre: ExistingLustreConfig | None = Field(
+        default=None, examples=["{file_system_id: …, mount_name: …, capacity_gib: …}"]
+    )
+    efs: bool = False
+    existing_efs: ExistingEfsConfig | None = Field(default=None, examples=["{file_system_id: …, access_point_id: …}"])
 
 
-def subnets_are_ids(config: ExistingVpcConfig) -> Problems:
-    """Reject names, a subnet that is given twice, and none at all."""
-    ids = config.private_subnet_ids
-    if not ids:
-        fix = "give the private subnet of each of availability_zones, in the same order"
-        yield Problem(path=("private_subnet_ids",), given=ids, allowed="the nodes need one in each zone", fix=fix)
-    for number, subnet in enumerate(ids):
-        for problem in aws_id("", subnet, "subnet", "aws ec2 describe-subnets"):
-            yield Problem(path=("private_subnet_ids", number), given=subnet, fix=problem.fix)
-    if len(set(ids)) < len(ids):
-        yield Problem(path=("private_subnet_ids",), given=ids, fix="give each subnet once")
+@SiteConfig.rule
+def an_existing_vpc_has_its_zones_named(config: SiteConfig) -> Problems:
+    """A template does not look up the zones of subnets, and CDK needs them."""
+    if config.existing_vpc and not config.availability_zones:
+        allowed, fix = "existing_vpc needs it", "name the zones of private_subnet_ids, two or more, in the same order"
+        related: tuple[Path, ...] = (("existing_vpc",),)
+        yield Problem(path=("availability_zones",), given=MISSING, allowed=allowed, fix=fix, related=related)
 
 
-def lustre_is_an_id(config: ExistingLustreConfig) -> Problems:
-    """Reject the id of another kind of resource."""
-    yield from lustre_id("file_system_id", config.file_system_id)
+@SiteConfig.rule
+def an_existing_vpc_has_a_subnet_in_each_zone(config: SiteConfig) -> Problems:
+    """CDK matches zones and subnets by their order."""
+    if not config.existing_vpc or not config.availability_zones:
+        return
+    if len(config.existing_vpc.private_subnet_ids) != len(config.availability_zones):
+        yield Problem(
+            path=("existing_vpc", "private_subnet_ids"),
+            given=config.existing_vpc.private_subnet_ids,
+            allowed=f"availability_zones is {', '.join(config.availability_zones)}",
+            fix="give one subnet for each zone, in the same order",
+            related=(("availability_zones",),),
+        )
 
 
-def mount_name_is_one(config: ExistingLustreConfig) -> Problems:
-    """Reject a path."""
-    yield from lustre_mount_name("mount_name", config.mount_name)
+@SiteConfig.rule
+def existing_file_systems_are_in_an_existing_vpc(config: SiteConfig) -> Problems:
+    """A new VPC has no way to the file system."""
+    for key in ("existing_lustre", "existing_efs"):
+        if getattr(config, key) is not None and config.existing_vpc is None:
+            allowed, fix = f"{key} needs it", "name the VPC of the file system"
+            yield Problem(path=("existing_vpc",), given=MISSING, allowed=allowed, fix=fix, related=((key,),))
 
 
-def capacity_is_a_number(config: ExistingLustreConfig) -> Problems:
-    """Reject what is no size."""
-    yield from at_least("capacity_gib", config.capacity_gib, 1)
-
-
-def efs_is_an_id(config: ExistingEfsConfig) -> Problems:
-    """Reject the id of another kind of resource."""
-    yield from efs_id("file_system_id", config.file_system_id)
-
-
-def access_point_is_an_id(config: ExistingEfsConfig) -> Problems:
-    """Reject the id of another kind of resource."""
-    yield from efs_access_point_id("access_point_id", config.access_point_id)
-
-
-def group_is_an_id(config: ExistingLustreConfig | ExistingEfsConfig) -> Problems:
-    """Reject the name of a group."""
-    if config.security_group_id is not None:
-        yield from aws_id("security_group_id", config.security_group_id, "sg", "aws ec2 describe-security-groups")
+@SiteConfig.rule
+def what_exists_is_not_described_too(config: SiteConfig) -> Problems:
+    """The description would have no effect."""
+    described = {"existing_vpc": ("vpc_cidr", "nat"), "existing_lustre": ("lustre",), "existing_efs": ("efs",)}
+    for existing, keys in described.items():
+        for key in keys if getattr(config, existing) is not None else ():
+            value = getattr(config, key, None)
+            # Not to want an EFS is no description.
+            if key in config.model_fields_set and (key, value) != ("efs", False):
+                given = Typed("a section") if key == "lustre" else value
+                allowed = f"{existing} names what exists"
+                yield Problem(path=(key,), given=given, allowed=allowed, fix="omit it", related=((existing,),))

@@ -2,17 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
 from math import inf
 from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any
 
 from training_cluster.config.cluster_config import ClusterConfig
-from training_cluster.config.sections import GpuNodeGroupConfig, ServiceAccountConfig
-from training_workloads.spec import Override, Spec
+from training_workloads.spec import Override
 from training_workloads.validation import MISSING, InputError, Path, Problem, dotted, known_names, shown
 from training_workloads.yaml_lines import Typed, YamlDocument, read_yaml
 
@@ -23,7 +21,6 @@ _CDK_KEY = re.compile(r"@.*|aws(-cdk)?:.*|[\w-]+:account=.*|cli-telemetry|acknow
 
 # Sections with names that the user chose, and the keys that each needs, such as node_groups.gpu.instance_type.
 _NAMED = {"node_groups": "instance_type", "service_accounts": "prefix"}
-_DEPTH_OF_NEEDED = 3
 
 
 def load_config(path: str | PathLike[str], context: Mapping[str, Any] | None = None) -> ClusterConfig:
@@ -57,6 +54,13 @@ def load_config(path: str | PathLike[str], context: Mapping[str, Any] | None = N
         sources = {f"-c {key}" for key in options}
         raise InputError(*sorted(problems, key=lambda each: inf if each.source in sources else _line(each, document)))
     return config
+
+
+def _validate(settings: Any) -> tuple[ClusterConfig | None, tuple[Problem, ...]]:
+    try:
+        return ClusterConfig.model_validate(settings), ()
+    except InputError as error:
+        return None, error.problems
 
 
 def _read(name: str) -> YamlDocument:
@@ -112,102 +116,35 @@ def _with(section: Any, path: Path, value: Any, key: str) -> Any:
     return {**names, str(path[0]): _with(names.get(path[0]), path[1:], value, key)}
 
 
-def _validate(settings: Any) -> tuple[ClusterConfig | None, list[Problem]]:
-    """Validate again without each value that has a problem, so that rules over several values run too."""
-    problems: list[Problem] = []
-    removed: set[Path] = set()
-    while True:
-        try:
-            return ClusterConfig(**settings), problems
-        except InputError as error:
-            found = error.problems
-        # A rule that compares with a removed value waits until the user corrects the value.
-        problems += (each for each in found if each not in problems and not _is_about(each, removed))
-        places = {place for problem in found for place in _places(settings, problem)}
-        if not places:
-            return None, problems
-        settings = reduce(_corrected, places, settings)
-        removed |= places
-
-
-def _places(settings: Any, problem: Problem) -> Iterator[Path]:
-    """Return the values to remove for a problem: its own, else those that it was compared with, else what is around it.
-
-    Without a value that a section needs, the section has a stand-in: the others in it have rules too.
-    """
-    path = problem.path
-    if _present(settings, path) == path or _stand_in(path) is not None:
-        yield path
-        return
-    others = [other for other in problem.related if _present(settings, other) == other]
-    yield from others or filter(None, [_present(settings, path)])
-
-
-def _stand_in(path: Path) -> Any:
-    """Return a value for a key that each section of a kind needs; None for any other key."""
-    models: dict[str, type[Spec]] = {
-        "node_groups": GpuNodeGroupConfig,
-        "service_accounts": ServiceAccountConfig,
-    }
-    is_needed = len(path) == _DEPTH_OF_NEEDED and path[0] in _NAMED and path[2] == _NAMED[str(path[0])]
-    field = models[str(path[0])].model_fields[str(path[2])] if is_needed else None
-    return field.examples[0] if field and field.examples else None
-
-
-def _is_about(problem: Problem, removed: set[Path]) -> bool:
-    paths = (problem.path, *problem.related)
-    return any(_starts(path, place) or _starts(place, path) for path in paths for place in removed)
-
-
-def _present(settings: Any, path: Path) -> Path:
-    """Return the part of a path that exists; a list counts as one value, unless its item has keys."""
-    known: Path = ()
-    for depth, part in enumerate(path, start=1):
-        if isinstance(settings, list) and isinstance(part, int) and part < len(settings):
-            settings = settings[part]
-            continue
-        if not isinstance(settings, dict) or part not in settings:
-            return known
-        settings, known = settings[part], path[:depth]
-    return known
-
-
-def _corrected(settings: Any, place: Path) -> Any:
-    """Return a copy without a value, or with its stand-in."""
-    return _changed(settings, place, _stand_in(place))
-
-
-def _changed(settings: Any, place: Path, value: Any) -> Any:
-    name, below = place[0], place[1:]
-    if isinstance(settings, list):
-        return [_changed(each, below, value) if index == name else each for index, each in enumerate(settings)]
-    kept = {key: each for key, each in settings.items() if key != name}
-    if below:
-        return {**kept, name: _changed(settings[name], below, value)} if name in settings else settings
-    return kept if value is None else {**kept, name: value}
-
-
 def _located(problem: Problem, document: YamlDocument, options: Mapping[str, Any]) -> Problem:
     """Return a problem with its place and its value as the user typed them."""
-    path, given = problem.path, problem.given
-    typed, option, line = document.typed(path), _option(path, options), _line(problem, document)
+    typed, option = document.typed(problem.path), _option(problem.path, options)
     by_default = typed is None and not option
-    # An option gives the value, or a part of what the file does not have.
-    if typed is None and not option:
+    if by_default:
+        # An option may give a value that the rule compared with this one.
         option = next(filter(None, (_option(other, options) for other in problem.related)), ())
-    if option and (typed is None or _starts(path, option)):
+    if option and (typed is None or _starts(problem.path, option)):
         typed, source = None, f"-c {dotted(option)}"
     else:
+        line = _line(problem, document)
         source = f"{document.source}:{line}" if line else document.source
-    if by_default and given in (None, {}, ()):
-        given = MISSING
-    elif given is None:
-        given = Typed("empty")
-    elif given is not MISSING and not isinstance(given, str):
-        given = typed or Typed(json.dumps(given, ensure_ascii=False, default=str))
-    if by_default and given is not MISSING:
-        given = Typed(f"{shown(given)} by default")
+    given = _by_default(problem.given) if by_default else _as_typed(problem.given, typed)
     return replace(problem, given=given, source=source)
+
+
+def _by_default(given: Any) -> Any:
+    """Return a value that the user did not give, in words."""
+    if given in (None, {}, ()) or given is MISSING:
+        return MISSING
+    return Typed(f"{shown(given if isinstance(given, str) else _as_typed(given, None))} by default")
+
+
+def _as_typed(given: Any, typed: str | None) -> Any:
+    if given is None:
+        return Typed("empty")
+    if given is MISSING or isinstance(given, str):
+        return given
+    return typed or Typed(json.dumps(given, ensure_ascii=False, default=str))
 
 
 def _line(problem: Problem, document: YamlDocument) -> int:

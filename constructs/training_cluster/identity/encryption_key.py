@@ -1,4 +1,4 @@
-"""The key that encrypts what a cluster keeps: secrets, volumes, objects, images, file systems and logs."""
+"""The key that encrypts the data of a cluster: secrets, volumes, objects, images, file systems and logs."""
 
 from aws_cdk import Aws, RemovalPolicy
 from aws_cdk import aws_iam as iam

@@ -1,18 +1,18 @@
-"""What a role may do with the objects of one folder of a bucket, and with the key of the bucket."""
+"""Permissions of a role on the objects of one folder of a bucket, and on the key of the bucket."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from aws_cdk import Aws, Token
+from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_folder
+from training_cluster.checks import KnownChecked, valid_folder
 from training_cluster.suppressions import suppress_wildcard
 from training_workloads.validation import Problem, Problems
 
-__all__ = ["allow_folder", "allow_key_through_s3", "valid_prefix"]
+__all__ = ["Folder", "allow_folder", "allow_key_through_s3"]
 
 _READ = ("s3:GetObject",)
 _WRITE = ("s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
@@ -58,21 +58,17 @@ def allow_key_through_s3(role: iam.Role, key: kms.IKey | None, *more: str) -> No
     role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=[key.key_arn], conditions=via))
 
 
-def valid_prefix(name: str, prefix: Any) -> Problems:
-    """Reject a prefix that names more than one folder, or the whole bucket by accident.
-
-    Args:
-        name: The argument, as the user typed it.
-        prefix: Folder of a bucket; a token is allowed.
-    """
-    if Token.is_unresolved(prefix):
-        return
+def _prefix(name: str, prefix: Any) -> Problems:
+    """Reject a prefix that names more than one folder, or the whole bucket by accident."""
     if not isinstance(prefix, str) or not prefix.strip():
         fix = "give a folder of the bucket, such as runs/resnet50, or / for all"
         yield Problem(path=(name,), given=prefix, fix=fix)
-        return
-    if mistakes := list(valid_folder(name, prefix)):
+    elif mistakes := list(valid_folder(name, prefix)):
         yield from mistakes
     elif wildcards := [character for character in "*?$" if character in prefix]:
         allowed = f"IAM reads {' and '.join(wildcards)} as a wildcard or a variable"
         yield Problem(path=(name,), given=prefix, allowed=allowed, fix="give the name of a folder")
+
+
+#: A folder of a bucket; `/` for the whole bucket.
+Folder = Annotated[str, KnownChecked(_prefix)]

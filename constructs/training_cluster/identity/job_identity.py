@@ -1,24 +1,64 @@
-"""What a job may read and write in S3: one prefix of one bucket, by the service account of its pods."""
+"""The permissions of a job in S3: one prefix of one bucket, by the service account of its pods."""
 
-from typing import cast
+from typing import Annotated, cast
 
 import jsii
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
+from pydantic import Field
 
-from training_cluster.checks import valid_bucket, valid_cluster, valid_flag, valid_key
-from training_cluster.identity.folder_access import allow_folder, allow_key_through_s3, valid_prefix
+from training_cluster.checks import Bucket, Cluster, Key
+from training_cluster.identity.folder_access import Folder, allow_folder, allow_key_through_s3
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import after_namespaces, after_network_addons
 from training_cluster.single_owner import own
+from training_workloads.keywords import keywords_of
 from training_workloads.names import dns_label
-from training_workloads.validation import check
+from training_workloads.spec import Checked, Spec
 
-__all__ = ["JobIdentity"]
+__all__ = ["JobIdentity", "JobIdentityOptions", "JobIdentitySpec"]
+
+
+class JobIdentitySpec(Spec):
+    """The permissions of a job in S3, by the service account of its pods.
+
+    Attributes:
+        prefix: Folder of the bucket that the pods read and write, such as `runs/resnet50`; `/` for the whole bucket.
+        namespace: Namespace of the job and of its service account, which must exist.
+        allow_delete: Whether the pods may delete objects too.
+    """
+
+    prefix: Folder = Field(examples=["runs/resnet50"])
+    namespace: Annotated[str, Checked(dns_label)] = "default"
+    allow_delete: bool = False
+
+
+class JobIdentityOptions(JobIdentitySpec):
+    """The keywords of `add_job_identity`.
+
+    Attributes:
+        bucket: The bucket of datasets and results.
+        service_account: Name of the service account, as in the job's pods. Default: the id.
+        encryption_key: Key of the bucket. Default: the bucket's own, if the bucket knows it.
+    """
+
+    bucket: Bucket
+    service_account: Annotated[str, Checked(dns_label)] | None = None
+    encryption_key: Key | None = None
+
+
+class JobIdentityProps(JobIdentityOptions):
+    """The keywords of `JobIdentity`.
+
+    Attributes:
+        cluster: The cluster, with the add-on eks-pod-identity-agent.
+        service_account: Name of the service account, as in the job's pods.
+    """
+
+    cluster: Cluster
+    service_account: Annotated[str, Checked(dns_label)]
 
 
 @jsii.implements(iam.IGrantable)
@@ -33,51 +73,25 @@ class JobIdentity(Construct):
         service_account: The Kubernetes manifest of the service account.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        cluster: eks.ICluster | eks.Cluster,
-        bucket: s3.IBucket,
-        prefix: str,
-        service_account: str,
-        namespace: str = "default",
-        allow_delete: bool = False,
-        encryption_key: kms.IKey | None = None,
-    ) -> None:
+    @keywords_of(JobIdentityProps)
+    def __init__(self, scope: Construct, id: str, props: JobIdentityProps) -> None:
         """Define role, association and service account.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster: The cluster, with the add-on eks-pod-identity-agent.
-            bucket: The bucket of datasets and results.
-            prefix: Folder of the bucket, such as `runs/resnet50`; `/` for the whole bucket.
-            service_account: Name of the service account, as in the job's pods.
-            namespace: Namespace of the job, which must exist. Default: `default`.
-            allow_delete: Whether the job may delete objects too. Default: no.
-            encryption_key: Key of the bucket. Default: the bucket's own, if the bucket knows it.
 
         Raises:
             InputError: `prefix` is empty, is not a folder or has a wildcard, Kubernetes does not allow a name, the
-                cluster has no kubectl, another construct owns the service account, or `allow_delete` is not a bool.
+                cluster has no kubectl, or another construct owns the service account.
         """
         super().__init__(scope, id)
-        check(
-            valid_cluster("cluster", cluster),
-            valid_bucket(bucket),
-            valid_prefix("prefix", prefix),
-            valid_flag("allow_delete", allow_delete),
-            dns_label("service_account", service_account),
-            dns_label("namespace", namespace),
-            valid_key(encryption_key),
-        )
+        cluster, namespace, service_account = props.cluster, props.namespace, props.service_account
         target = cast(eks.ICluster, cluster)
         own(self, target, f"role of service account {namespace}/{service_account}")
         self.role = PodRole(self, "Role", cluster=cluster, namespace=namespace, service_account=service_account)
-        allow_folder(self, self.role, bucket, prefix, delete=allow_delete)
-        allow_key_through_s3(self.role, encryption_key or bucket.encryption_key)
+        allow_folder(self, self.role, props.bucket, props.prefix, delete=props.allow_delete)
+        allow_key_through_s3(self.role, props.encryption_key or props.bucket.encryption_key)
         self.service_account = apply_manifest(
             self, "ServiceAccount", cluster=target, documents=[_manifest(service_account, namespace)]
         )

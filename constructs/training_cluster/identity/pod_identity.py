@@ -1,13 +1,15 @@
 """An IAM role that the pods of one service account assume through EKS Pod Identity."""
 
+from typing import Annotated
+
 from aws_cdk import Aws
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from training_cluster.checks import unless_token, valid_cluster
-from training_workloads.names import dns_label, dns_subdomain
-from training_workloads.validation import check
+from training_cluster.checks import AnyCluster, DnsLabel, KnownChecked
+from training_workloads.keywords import checked
+from training_workloads.names import dns_subdomain
 
 __all__ = ["PodRole"]
 
@@ -22,14 +24,15 @@ class PodRole(iam.Role):
         association: Its association with the service account.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        cluster: eks.ICluster | eks.Cluster,
-        namespace: str,
-        service_account: str,
+        cluster: AnyCluster,
+        namespace: DnsLabel,
+        service_account: Annotated[str, KnownChecked(dns_subdomain)],
     ) -> None:
         """Define the role.
 
@@ -43,11 +46,6 @@ class PodRole(iam.Role):
         Raises:
             InputError: `cluster` is of another type, or Kubernetes does not allow a name.
         """
-        check(
-            valid_cluster("cluster", cluster, kubectl=False),
-            unless_token(dns_label("namespace", namespace), namespace),
-            unless_token(dns_subdomain("service_account", service_account), service_account),
-        )
         super().__init__(scope, id, assumed_by=_pod_identity(cluster.cluster_name, namespace, service_account))
         self.association = eks.CfnPodIdentityAssociation(
             self,

@@ -1,9 +1,8 @@
-"""Alarms of a training cluster: idle GPUs that cost money, and what will stop a job."""
+"""Alarms of a training cluster: idle GPUs that cost money, and faults that will stop a job."""
 
-import re
-from typing import cast
+from typing import Annotated, cast
 
-from aws_cdk import Aws, Duration, RemovalPolicy, Token
+from aws_cdk import Aws, Duration, RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
@@ -12,10 +11,12 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric, lustre_free_percent
-from training_workloads.validation import Problem, Problems
+from training_cluster.checks import KnownChecked
+from training_cluster.monitoring.cluster_metrics import cluster_metric, lustre_free_percent
+from training_cluster.storage.lustre_volume import Lustre
+from training_workloads.validation import matches
 
-__all__ = ["ClusterAlarms", "valid_email"]
+__all__ = ["ClusterAlarms", "Email"]
 
 # Ids: the alarm of the first file system, and the scope of those of further ones.
 _LUSTRE = "LustreNearlyFull"
@@ -31,7 +32,10 @@ _NOT_READY_PERIODS = 2  # of 5 minutes
 # https://www.rfc-editor.org/rfc/rfc5322#section-3.2.3; lengths: https://www.rfc-editor.org/rfc/rfc5321#section-4.5.3.1
 _WORD = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _DOMAIN = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_EMAIL = re.compile(rf"(?=.{{1,254}}$)(?=[^@]{{1,64}}@){_WORD}(\.{_WORD})*@({_DOMAIN}\.)+(?![0-9]+$){_DOMAIN}")
+_EMAIL = rf"(?=.{{1,254}}$)(?=[^@]{{1,64}}@){_WORD}(\.{_WORD})*@({_DOMAIN}\.)+(?![0-9]+$){_DOMAIN}"
+
+#: One email address.
+Email = Annotated[str, KnownChecked(matches, _EMAIL, "one email address, such as team@example.com", typed=True)]
 
 
 class ClusterAlarms(Construct):
@@ -106,12 +110,6 @@ class ClusterAlarms(Construct):
     def _mail(self, alarm: cloudwatch.Alarm) -> None:
         if self.topic:
             alarm.add_alarm_action(actions.SnsAction(self.topic))
-
-
-def valid_email(name: str, address: str) -> Problems:
-    """Reject what is not one email address; a token is allowed."""
-    if not Token.is_unresolved(address) and not (isinstance(address, str) and _EMAIL.fullmatch(address)):
-        yield Problem(path=(name,), given=address, fix="give one email address, such as team@example.com")
 
 
 def _gpus_idle(scope: Construct, cluster_name: str) -> cloudwatch.Alarm:

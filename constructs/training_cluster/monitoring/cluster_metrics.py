@@ -12,12 +12,11 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_fsx as fsx
 
-from training_cluster.storage.lustre_file_system import LustreFileSystemBase, lustre_metric
-from training_cluster.storage.lustre_volume import capacity_text
+from training_cluster.storage.lustre_file_system import lustre_metric
+from training_cluster.storage.lustre_volume import Lustre, capacity_text
 from training_workloads.manifests.values import GI
 
 __all__ = [
-    "Lustre",
     "cluster_metric",
     "lustre_free_percent",
     "lustre_throughput",
@@ -28,9 +27,6 @@ __all__ = [
     "per_node_total",
     "sum_of_nodes",
 ]
-
-#: What can be monitored: its id and its capacity are known.
-Lustre = LustreFileSystemBase | fsx.LustreFileSystem
 
 _CONTAINER_INSIGHTS = "ContainerInsights"
 _PERIOD = Duration.minutes(5)

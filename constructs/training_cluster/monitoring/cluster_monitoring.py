@@ -11,23 +11,25 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster, valid_key
+from training_cluster.checks import AnyCluster, Key, Mirror, valid_cluster
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.lifecycle import after_node_addons
-from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
-from training_cluster.monitoring.cluster_metrics import Lustre, cluster_metric, own_namespace
+from training_cluster.monitoring.alarms import ClusterAlarms, Email
+from training_cluster.monitoring.cluster_metrics import cluster_metric, own_namespace
 from training_cluster.monitoring.dashboard import ClusterDashboard
 from training_cluster.monitoring.gpu_details import LOG_GROUP, GpuDetails, agent_section, scrape_config
 from training_cluster.platform.cluster_addon import cluster_addon
 from training_cluster.single_owner import own
 from training_cluster.stack_order import order_stacks
-from training_cluster.storage.lustre_volume import valid_lustre
+from training_cluster.storage.lustre_volume import Lustre
 from training_cluster.suppressions import suppress_policy, suppress_services_log_key
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.gpu_metrics import COLLECTED_BY_DEFAULT
+from training_workloads.keywords import checked, keywords_of
+from training_workloads.spec import Spec
 from training_workloads.validation import Problem, Problems, check
 
-__all__ = ["ClusterMonitoring"]
+__all__ = ["ClusterMonitoring", "MonitoringOptions"]
 
 _ADDON = "amazon-cloudwatch-observability"
 _NAMESPACE = "amazon-cloudwatch"
@@ -41,7 +43,7 @@ _KEPT = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Container-Insights-setup-logs-FluentBit.html
 _LOG_GROUPS = ("application", "dataplane", "host", "performance")
 
-# What jobs print outlives a cluster whose name no other gets; the others are about nodes that are deleted with it.
+# The output of jobs outlives a cluster whose name no other gets; the others are about nodes that are deleted with it.
 _JOBS_OUTPUT = "application"
 
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
@@ -77,8 +79,45 @@ class _DcgmExporter:
         return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
 
 
+class MonitoringOptions(Spec):
+    """The keywords of `add_monitoring`.
+
+    Attributes:
+        file_system: The Lustre of the jobs: one of this library, imported or not, or one of the CDK; `add_lustre` adds
+            further ones. Default: none, and so no graphs and no alarm of it.
+        alarm_email: Address that gets the alarms. Default: no mails, alarms only show on the dashboard.
+        gpu_details: Whether to send more metrics than the add-on does: why GPUs ran below their clocks, NVLink, energy.
+            The cluster needs kubectl.
+        mirror: ECR registry with copies of the chart and the image of `gpu_details`. Default: NVIDIA's registry.
+    """
+
+    file_system: Lustre | None = None
+    alarm_email: Email | None = None
+    gpu_details: bool = False
+    mirror: Mirror | None = None
+
+
+class MonitoringProps(MonitoringOptions):
+    """The keywords of `ClusterMonitoring`.
+
+    Attributes:
+        cluster: The cluster, with the add-on eks-pod-identity-agent.
+        encryption_key: Key of the logs and of the alarms' topic. Default: logs have a key of CloudWatch; the topic,
+            where there is one, has a key defined here.
+    """
+
+    cluster: AnyCluster
+    encryption_key: Key | None = None
+
+
+@MonitoringProps.rule
+def details_need_kubectl(props: MonitoringProps) -> Problems:
+    """Reject a cluster without kubectl where the exporter of `gpu_details` is installed."""
+    yield from valid_cluster("cluster", props.cluster, kubectl=props.gpu_details)
+
+
 class _Common(TypedDict):
-    """What alarms and dashboard have in common."""
+    """Values that alarms and dashboard share."""
 
     cluster_name: str
     file_system: Lustre | None
@@ -101,57 +140,35 @@ class ClusterMonitoring(Construct):
         file_systems: The Lustre file systems on the dashboard, each with its alarm.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        cluster: eks.ICluster | eks.Cluster,
-        file_system: Lustre | None = None,
-        alarm_email: str | None = None,
-        encryption_key: kms.IKey | None = None,
-        gpu_details: bool = False,
-        mirror: str | None = None,
-    ) -> None:
+    @keywords_of(MonitoringProps)
+    def __init__(self, scope: Construct, id: str, props: MonitoringProps) -> None:
         """Define add-on, dashboard and alarms.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster: The cluster, with the add-on eks-pod-identity-agent.
-            file_system: The Lustre of its jobs: one of this library, imported or not, or one of the CDK; `add_lustre`
-                adds further ones. Default: none, and so no graphs and no alarm of it.
-            alarm_email: Address that gets the alarms. Default: no mails, alarms only show on the dashboard.
-            encryption_key: Key of the logs and of the alarms' topic. Default: logs have a key of CloudWatch; the topic,
-                where there is one, has a key defined here.
-            gpu_details: Whether to send what the add-on does not: why GPUs ran below their clocks, NVLink, energy. The
-                cluster needs kubectl. Default: no.
-            mirror: ECR registry with copies of the chart and the image of `gpu_details`. Default: NVIDIA's registry.
 
         Raises:
             InputError: `alarm_email` is not one email address, the cluster has a monitoring from another construct, or
                 an argument is of another type.
         """
-        check(
-            valid_cluster("cluster", cluster, kubectl=gpu_details),
-            () if file_system is None else valid_lustre("file_system", file_system),
-            () if alarm_email is None else valid_email("alarm_email", alarm_email),
-            valid_key(encryption_key),
-        )
+        cluster, file_system, encryption_key = props.cluster, props.file_system, props.encryption_key
         order_stacks(scope, id, cluster=cluster, file_system=file_system, encryption_key=encryption_key)
         super().__init__(scope, id)
         # Log groups and add-on have fixed names.
         own(self, cluster, "monitoring")
         self._cluster_name = name = cluster.cluster_name
         self.file_systems: list[Lustre] = [file_system] if file_system else []
-        self.gpu_details = GpuDetails(self, "GpuDetails", cluster=cluster, mirror=mirror) if gpu_details else None
+        self.gpu_details = self._details(props)
         self.log_groups = self._add_log_groups(name, encryption_key, outlives=not _has_fixed_name(cluster))
         self.pod_role = self._add_pod_role(cluster)
         self.addon = self._add_addon(cast(eks.ICluster, cluster))
         self._gpu_errors = self._count_gpu_errors(name)
         common: _Common = {"cluster_name": name, "file_system": file_system, "gpu_errors": self.metric_gpu_errors()}
-        self.alarms = ClusterAlarms(self, "Alarms", **common, email=alarm_email, encryption_key=encryption_key)
-        self.dashboard = ClusterDashboard(self, "Dashboard", **common, alarms=self.alarms.all, gpu_details=gpu_details)
+        self.alarms = ClusterAlarms(self, "Alarms", **common, email=props.alarm_email, encryption_key=encryption_key)
+        self.dashboard = ClusterDashboard(
+            self, "Dashboard", **common, alarms=self.alarms.all, gpu_details=props.gpu_details
+        )
         after_node_addons(self, cluster)
 
     @property
@@ -159,6 +176,7 @@ class ClusterMonitoring(Construct):
         """The first Lustre on the dashboard; None without one."""
         return next(iter(self.file_systems), None)
 
+    @checked
     def add_lustre(self, file_system: Lustre) -> None:
         """Add the graphs and the alarm of a further Lustre file system.
 
@@ -168,10 +186,7 @@ class ClusterMonitoring(Construct):
         Raises:
             InputError: The monitoring has this file system, it is of another kind, or its stack waits for this one.
         """
-        check(
-            valid_lustre("file_system", file_system),
-            self._has_no_such(file_system),
-        )
+        check(self._has_no_such(file_system))
         order_stacks(self, "", file_system=file_system)
         self.file_systems.append(file_system)
         self.dashboard.add_lustre(file_system, self.alarms.add_lustre(file_system))
@@ -199,6 +214,11 @@ class ClusterMonitoring(Construct):
         """Return the number of Xid lines of the NVIDIA driver. Default: in 5 minutes."""
         defaults = {"statistic": "Sum", "period": Duration.minutes(5), "label": "Xid lines"}
         return self._gpu_errors.metric(**{**defaults, **options})
+
+    def _details(self, props: MonitoringProps) -> GpuDetails | None:
+        if not props.gpu_details:
+            return None
+        return GpuDetails(self, "GpuDetails", cluster=props.cluster, mirror=props.mirror)
 
     def _add_pod_role(self, cluster: eks.ICluster | eks.Cluster) -> PodRole:
         """Define the role of the agent and of Fluent Bit, which have one service account."""

@@ -1,17 +1,16 @@
-"""What a cluster costs by the hour, where the catalog has a dated price for every part, and a monthly budget."""
+"""The cost of a cluster by the hour, where the catalog has a dated price for every part, and a monthly budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
-from aws_cdk import Token
 from aws_cdk import aws_budgets as budgets
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from training_cluster.checks import valid_running_version
-from training_cluster.monitoring.alarms import valid_email
+from training_cluster.checks import KnownChecked, RunningVersion
+from training_cluster.monitoring.alarms import Email
 from training_workloads.catalog import INSTANCE_TYPES, Price
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.prices import (
@@ -20,7 +19,9 @@ from training_workloads.catalog.prices import (
     INTERFACE_ENDPOINT,
     NAT_GATEWAY,
 )
-from training_workloads.validation import Problem, Problems, at_least, check, unknown
+from training_workloads.keywords import checked
+from training_workloads.spec import Checked
+from training_workloads.validation import Problem, Problems, at_least, unknown
 
 __all__ = ["CostEstimate", "CostItem", "TrainingBudget", "hourly_cost"]
 
@@ -47,7 +48,7 @@ class CostItem:
 
     Attributes:
         count: Number of them.
-        name: What it is.
+        name: The part, such as an instance type.
         price: Of one; None where the catalog has none.
     """
 
@@ -62,7 +63,7 @@ class CostItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CostEstimate:
-    """What a cluster costs by the hour, as a sum or as the reason why there is none; `str()` is a sentence.
+    """The cost of a cluster by the hour, as a sum or as the reason why there is none; `str()` is a sentence.
 
     Attributes:
         items: The parts.
@@ -92,7 +93,7 @@ class CostEstimate:
 
     @property
     def extended_support(self) -> str | None:
-        """What the release costs more, and from which day on; None where the release or its dates are not known.
+        """The additional cost of the release, and from which day on; None where the release or its dates are not known.
 
         The sentence has the day and does not depend on today: an estimate in a template must not change by itself.
         """
@@ -120,12 +121,28 @@ class CostEstimate:
         return f" ({', '.join(sorted({price.region for price in prices}))}, {days})"
 
 
+def _type_name(instance_type: str | ec2.InstanceType) -> str:
+    return instance_type.to_string() if isinstance(instance_type, ec2.InstanceType) else instance_type
+
+
+def _counts(name: str, nodes: Any) -> Problems:
+    if not isinstance(nodes, Mapping):
+        yield Problem(path=(name,), given=nodes, fix="give a dict with the number of nodes of each EC2 type")
+        return
+    for kind, count in nodes.items():
+        instance_type = _type_name(kind)
+        yield from unknown(name, instance_type, INSTANCE_TYPES)
+        for problem in at_least(instance_type, count, 0):
+            yield problem.under(name)
+
+
+@checked
 def hourly_cost(
     *,
-    nodes: Mapping[str, int] | Mapping[ec2.InstanceType, int],
-    nat_gateways: int = 0,
-    interface_endpoints: int = 0,
-    kubernetes_version: str | None = None,
+    nodes: Annotated[Mapping[str, int] | Mapping[ec2.InstanceType, int], Checked(_counts)],
+    nat_gateways: Annotated[int, Checked(at_least, 0)] = 0,
+    interface_endpoints: Annotated[int, Checked(at_least, 0)] = 0,
+    kubernetes_version: RunningVersion | None = None,
     today: date | None = None,
 ) -> CostEstimate:
     """Return the cost of the nodes, the EKS control plane, the NAT gateways and the interface endpoints.
@@ -134,7 +151,8 @@ def hourly_cost(
         nodes: Number of nodes of each EC2 type, system nodes included. A group at 0 is shown with its price.
         nat_gateways: Number of NAT gateways. Default: 0.
         interface_endpoints: Interface endpoints times zones, as AWS bills them: 11 in two zones are 22. Default: 0.
-        kubernetes_version: Release of the cluster, to say what extended support costs and from when. Default: not said.
+        kubernetes_version: Release of the cluster, to state the cost of extended support and its first day. Default:
+            not stated.
         today: Day of the price, for a cluster that runs: its release may be in extended support. Default: the price of
             standard support, whatever the day.
 
@@ -142,12 +160,6 @@ def hourly_cost(
         InputError: `nodes` is no dict, the catalog does not know a type, a number is not a whole number of 0 or more,
             or EKS runs no such release.
     """
-    check(
-        at_least("nat_gateways", nat_gateways, 0),
-        at_least("interface_endpoints", interface_endpoints, 0),
-        () if kubernetes_version is None else valid_running_version("kubernetes_version", kubernetes_version),
-        _valid_counts(nodes),
-    )
     counts = [(_type_name(kind), count) for kind, count in nodes.items()]
     items = [CostItem(count=count, name=name, price=INSTANCE_TYPES[name].price) for name, count in counts]
     release = KUBERNETES_RELEASES.get(kubernetes_version or "")
@@ -161,24 +173,6 @@ def hourly_cost(
     if interface_endpoints:
         items.append(CostItem(count=interface_endpoints, name="interface endpoint in a zone", price=INTERFACE_ENDPOINT))
     return CostEstimate(items=tuple(items), kubernetes_version=kubernetes_version)
-
-
-def _type_name(instance_type: str | ec2.InstanceType) -> str:
-    return instance_type.to_string() if isinstance(instance_type, ec2.InstanceType) else instance_type
-
-
-def _valid_counts(nodes: Any) -> Problems:
-    if not isinstance(nodes, Mapping):
-        yield Problem(path=("nodes",), given=nodes, fix="give a dict with the number of nodes of each EC2 type")
-        return
-    for kind, count in nodes.items():
-        yield from _valid_nodes(_type_name(kind), count)
-
-
-def _valid_nodes(instance_type: str, count: int) -> Problems:
-    yield from unknown("nodes", instance_type, INSTANCE_TYPES)
-    for problem in at_least(instance_type, count, 0):
-        yield problem.under("nodes")
 
 
 def _dollars(amount: float) -> str:
@@ -197,7 +191,15 @@ class TrainingBudget(Construct):
         budget: The budget, with a name that CloudFormation generates.
     """
 
-    def __init__(self, scope: Construct, id: str, *, monthly_usd: int, email: str) -> None:
+    @checked
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        monthly_usd: Annotated[int, KnownChecked(at_least, 1)],
+        email: Email,
+    ) -> None:
         """Define the budget.
 
         Args:
@@ -210,10 +212,6 @@ class TrainingBudget(Construct):
             InputError: `monthly_usd` is not a whole number of 1 or more, or `email` is not one email address.
         """
         super().__init__(scope, id)
-        check(
-            () if Token.is_unresolved(monthly_usd) else at_least("monthly_usd", monthly_usd, 1),
-            valid_email("email", email),
-        )
         budget = budgets.CfnBudget
         self.budget = budget(
             self,

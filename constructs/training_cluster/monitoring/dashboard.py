@@ -7,7 +7,6 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from training_cluster.monitoring.cluster_metrics import (
-    Lustre,
     cluster_metric,
     lustre_free_percent,
     lustre_throughput,
@@ -17,11 +16,12 @@ from training_cluster.monitoring.cluster_metrics import (
     per_node_total,
     sum_of_nodes,
 )
+from training_cluster.storage.lustre_volume import Lustre
 from training_workloads.catalog.gpu_metrics import GPU_DETAILS
 
 __all__ = ["ClusterDashboard"]
 
-# What the first file system is called; a further one has its id.
+# Name of the first file system; a further one has its id.
 _LUSTRE = "Lustre"
 
 _WIDTH = 24  # columns of a CloudWatch dashboard

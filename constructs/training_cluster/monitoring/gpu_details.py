@@ -29,9 +29,9 @@ _RESOURCES = {"requests": {"cpu": "250m", "memory": "128Mi"}, "limits": {"memory
 class GpuDetails(Construct):
     """NVIDIA's DCGM exporter on every GPU node, with the counters of the catalog.
 
-    What DCGM cannot read has no line in the exporter's output: `toString` in its gpu_collector.go skips fields with a
-    status other than OK and all blank values (read 2026-11-23 at 1b5e07f). Without a driver it ends, and the kubelet
-    starts it again.
+    A counter that DCGM cannot read has no line in the exporter's output: `toString` in its gpu_collector.go skips
+    fields with a status other than OK and all blank values (read 2026-11-23 at 1b5e07f). Without a driver it ends, and
+    the kubelet starts it again.
 
     Attributes:
         chart: The Helm release.
@@ -86,7 +86,7 @@ def agent_section(cluster_name: str) -> dict[str, Any]:
     Args:
         cluster_name: EKS's name of the cluster.
     """
-    # A sample of each GPU: the sum is the node's. What is no dimension, such as `gpu` and `pod`, stays in the log.
+    # A sample of each GPU: the sum is the node's. Other labels, such as `gpu` and `pod`, stay in the log.
     node = {
         "source_labels": ["job"],
         "label_matcher": f"^{_JOB}$",
@@ -101,7 +101,7 @@ def agent_section(cluster_name: str) -> dict[str, Any]:
 
 
 def scrape_config() -> dict[str, Any]:
-    """Return what the agent reads, in Prometheus' format: the exporter of its node once a minute.
+    """Return the agent's scrape configuration, in Prometheus' format: the exporter of its node once a minute.
 
     Without a `$`, which the agent would take for a variable.
     """

@@ -1,20 +1,21 @@
 """Address ranges: the plan of a training VPC as CDK divides it, and the rules of a range."""
 
 import ipaddress
-from typing import Any
+from typing import Annotated
 
 from aws_cdk import Token
 
+from training_workloads.spec import Checked
 from training_workloads.validation import Problem, Problems
 
 __all__ = [
     "PUBLIC_SUBNET_PREFIX",
     "SHORTEST_OWNED_PREFIX",
+    "VpcCidr",
     "is_of_no_host",
     "private_subnet_prefix",
     "usable_addresses",
     "valid_cidr",
-    "valid_vpc_cidr",
 ]
 
 #: Public subnets hold NAT gateways and nothing else: 64 addresses each.
@@ -42,8 +43,8 @@ _KEPT_BY_AWS = 5
 def private_subnet_prefix(cidr: str, zones: int) -> int:
     """Return the prefix length of each private subnet, such as 18 for 10.0.0.0/16 in two zones.
 
-    The private subnets share what the public ones leave, in equal powers of two; without NAT gateways the range of the
-    public subnets stays empty, so that the answer is the same.
+    The private subnets share the rest of the range beside the public ones, in equal powers of two; without NAT gateways
+    the range of the public subnets stays empty, so that the answer is the same.
 
     Args:
         cidr: Address range of the VPC.
@@ -63,7 +64,7 @@ def usable_addresses(prefix: int) -> int:
     return (1 << (_ADDRESS_BITS - prefix)) - _KEPT_BY_AWS
 
 
-def valid_vpc_cidr(name: str, cidr: Any) -> Problems:
+def _vpc_cidr(name: str, cidr: str) -> Problems:
     """Reject a range that a training VPC cannot have: not IPv4, not /16 to /20, or one that no VPC may have."""
     if Token.is_unresolved(cidr):
         allowed = "the ranges of the subnets are calculated from it"
@@ -93,8 +94,8 @@ def is_of_no_host(network: ipaddress.IPv4Network) -> bool:
     return special or network.subnet_of(_THIS_NETWORK)
 
 
-def valid_cidr(name: str, cidr: Any, *, example: str) -> Problems:
-    """Reject what is not an IPv4 range, written as `<address>/<prefix length>` without bits behind the prefix."""
+def valid_cidr(name: str, cidr: str, *, example: str) -> Problems:
+    """Require an IPv4 range, written as `<address>/<prefix length>` without bits behind the prefix."""
     network = _read(cidr)
     if network is None:
         yield Problem(path=(name,), given=cidr, allowed="that is not an IPv4 range", fix=f"write one such as {example}")
@@ -105,9 +106,12 @@ def valid_cidr(name: str, cidr: Any, *, example: str) -> Problems:
         yield Problem(path=(name,), given=cidr, fix=fix)
 
 
-def _read(cidr: Any) -> ipaddress.IPv4Network | None:
+def _read(cidr: str) -> ipaddress.IPv4Network | None:
     try:
-        # Python would read a number as an address.
-        return ipaddress.IPv4Network(cidr if isinstance(cidr, str) else "", strict=False)
+        return ipaddress.IPv4Network(cidr, strict=False)
     except ValueError:
         return None
+
+
+#: An address range that a training VPC can have.
+VpcCidr = Annotated[str, Checked(_vpc_cidr, typed=True)]

@@ -20,7 +20,7 @@ def allow_tcp(
         group: The group that is opened.
         peer: The group that connects.
         ports: TCP ports.
-        description: What is allowed.
+        description: The allowed traffic, for the rule.
     """
     return ec2.CfnSecurityGroupIngress(
         scope,
@@ -54,7 +54,7 @@ def allow_all(
         outward: Id of the rule for traffic to the peer.
         group: The group that is opened.
         peer: The other group.
-        description: What is allowed.
+        description: The allowed traffic, for the rule.
     """
     here, there, everything = group.security_group_id, peer.security_group_id, "-1"
     incoming = ec2.CfnSecurityGroupIngress(

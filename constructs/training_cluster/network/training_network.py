@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from aws_cdk import RemovalPolicy, Stack, Token, region_info
 from aws_cdk import aws_ec2 as ec2
@@ -11,8 +11,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from training_cluster.checks import valid_flag, valid_key, valid_list
-from training_cluster.network.addresses import PUBLIC_SUBNET_PREFIX, valid_vpc_cidr
+from training_cluster.checks import Key
+from training_cluster.network.addresses import PUBLIC_SUBNET_PREFIX, VpcCidr
 from training_cluster.network.endpoints import ServiceEndpoints, Services, cluster_services
 from training_cluster.suppressions import (
     children_of_type,
@@ -22,16 +22,17 @@ from training_cluster.suppressions import (
     suppress_services_log_key,
 )
 from training_workloads.catalog.regions import PARTITIONS, partition_of
+from training_workloads.keywords import checked
+from training_workloads.spec import Checked
 from training_workloads.validation import Problem, Problems, check, known_names
 
 __all__ = [
     "DEFAULT_ZONES",
     "TrainingNetwork",
+    "Zones",
     "private_subnets",
     "region_of",
     "training_subnet",
-    "valid_training_zone",
-    "valid_zones",
 ]
 
 #: How many zones of the region a VPC has by default: CDK takes the first ones, and EKS needs two.
@@ -49,6 +50,69 @@ _RESTRICTS_DEFAULT_GROUP = "Custom::VpcRestrictDefaultSGCustomResourceProvider"
 _FUNCTIONS_LOGS = "Logs"
 
 
+def _zones(name: str, zones: Sequence[str]) -> Problems:
+    """Require the names of two or more zones of one region; no zone at all means the first zones of the region."""
+    if len(zones) == 1:
+        yield Problem(path=(name,), given=zones, fix="give two or more, the one with the GPU capacity first")
+        return
+    known = [(index, zone) for index, zone in enumerate(zones) if not Token.is_unresolved(zone)]
+    if problems := [replace(problem, path=(name, index)) for index, zone in known for problem in _zone(zone)]:
+        yield from problems
+    elif len(set(zones)) < len(zones):
+        yield Problem(path=(name,), given=list(zones), fix="give each zone once")
+    else:
+        yield from _one_region(name, list(zones))
+
+
+def _zone(zone: str) -> Problems:
+    """Require the name of an availability zone in which EKS takes a subnet for a control plane.
+
+    Local zones: https://docs.aws.amazon.com/eks/latest/userguide/local-zones.html; those of Wavelength:
+    https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html (both read 2026-11-23).
+    """
+    if _EDGE_ZONE.fullmatch(zone):
+        allowed = "EKS takes no subnet of a local zone or of Wavelength for its control plane"
+        yield Problem(path=(), given=zone, allowed=allowed, fix="give availability zones, such as us-east-1a")
+    elif not (found := _ZONE.fullmatch(zone)):
+        yield Problem(path=(), given=zone, fix="give the name of a zone, such as us-east-1a")
+    elif not _exists(found["region"]):
+        regions = sorted(region for partition in PARTITIONS.values() for region in partition.regions)
+        allowed = f"AWS has no region {found['region']}"
+        yield Problem(path=(), given=zone, allowed=allowed, fix=known_names(found["region"], regions))
+
+
+def _exists(region: str) -> bool:
+    # An aws-cdk-lib that is newer than the catalog may know more; to ask it takes a second.
+    return partition_of(region) is not None or region in {each.name for each in region_info.RegionInfo.regions}
+
+
+def region_of(zone: str) -> str:
+    """Return the region of a zone.
+
+    Args:
+        zone: Name of an availability zone, such as us-east-1a.
+    """
+    return zone[:-1]
+
+
+def _one_region(name: str, zones: list[str], region: str | None = None) -> Problems:
+    regions = list(dict.fromkeys(region_of(zone) for zone in zones if not Token.is_unresolved(zone)))
+    if len(regions) > 1:
+        where = f"they are of {' and '.join(regions)}"
+        yield Problem(path=(name,), given=zones, allowed=where, fix="give zones of one region")
+    elif regions and region is not None and not Token.is_unresolved(region) and regions[0] != region:
+        yield Problem(
+            path=(name,),
+            given=zones,
+            allowed=f"the stack's region is {region}",
+            fix=f"give zones of {region}, or create the stack with env=cdk.Environment(region={regions[0]!r})",
+        )
+
+
+#: Names of two or more availability zones of a region, or none for the first of the stack's region.
+Zones = Annotated[Sequence[str], Checked(_zones, typed=tuple[str, ...])]
+
+
 class TrainingNetwork(ec2.Vpc):
     """A VPC in two or more zones, of which one holds the GPU nodes and the file system.
 
@@ -60,18 +124,19 @@ class TrainingNetwork(ec2.Vpc):
         endpoints: The AWS services inside the VPC; None where nodes reach them through NAT.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        cidr: str = "10.0.0.0/16",
-        availability_zones: Sequence[str] | None = None,
+        cidr: VpcCidr = "10.0.0.0/16",
+        availability_zones: Zones | None = None,
         training_zone: str | None = None,
         nat: bool = True,
         ssm: bool = False,
         services: Services | None = None,
-        encryption_key: kms.IKey | None = None,
+        encryption_key: Key | None = None,
     ) -> None:
         """Define the network.
 
@@ -92,15 +157,10 @@ class TrainingNetwork(ec2.Vpc):
             InputError: The range cannot be a VPC's, a single zone is given, zones are of several regions or not of the
                 stack's, the training zone is not among them, or a flag is not a bool.
         """
-        zones = () if availability_zones is None else availability_zones
-        region = Stack.of(scope).region
+        zones = availability_zones or ()
         check(
-            valid_vpc_cidr("cidr", cidr),
-            valid_zones("availability_zones", zones, region),
-            valid_training_zone("training_zone", training_zone, zones),
-            valid_flag("nat", nat),
-            valid_flag("ssm", ssm),
-            valid_key(encryption_key),
+            _one_region("availability_zones", list(zones), Stack.of(scope).region),
+            _training_zone("training_zone", training_zone, zones),
         )
         super().__init__(scope, id, **_options(cidr, list(zones), nat))
         self._keep_logs_of_cdks_function(encryption_key)
@@ -189,76 +249,7 @@ def training_subnet(vpc: ec2.IVpc) -> ec2.ISubnet | None:
     return vpc.training_subnet if isinstance(vpc, TrainingNetwork) else next(iter(private_subnets(vpc)), None)
 
 
-def valid_zones(name: str, zones: Any, region: str | None = None) -> Problems:
-    """Reject what are not the names of two or more zones of one region; no zone at all means the region's first.
-
-    Args:
-        name: The argument, as the user typed it.
-        zones: What they gave.
-        region: The region of the stack, which may be a token. Default: any region.
-    """
-    if isinstance(zones, str) or (isinstance(zones, Sequence) and len(zones) == 1):
-        yield Problem(path=(name,), given=zones, fix="give two or more, as EKS needs them, the training zone first")
-        return
-    if problems := list(valid_list(name, zones)):
-        yield from problems
-        return
-    known = [(index, zone) for index, zone in enumerate(zones) if not Token.is_unresolved(zone)]
-    if problems := [replace(problem, path=(name, index)) for index, zone in known for problem in _zone(zone)]:
-        yield from problems
-    elif len(set(zones)) < len(zones):
-        yield Problem(path=(name,), given=list(zones), fix="give each zone once")
-    else:
-        yield from _one_region(name, list(zones), region)
-
-
-def _zone(zone: Any) -> Problems:
-    """Reject what is not the name of an availability zone in which EKS takes a subnet for a control plane.
-
-    Local zones: https://docs.aws.amazon.com/eks/latest/userguide/local-zones.html; those of Wavelength:
-    https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html (both read 2026-11-23).
-    """
-    text = zone if isinstance(zone, str) else ""
-    if _EDGE_ZONE.fullmatch(text):
-        allowed = "EKS takes no subnet of a local zone or of Wavelength for its control plane"
-        yield Problem(path=(), given=zone, allowed=allowed, fix="give availability zones, such as us-east-1a")
-    elif not (found := _ZONE.fullmatch(text)):
-        yield Problem(path=(), given=zone, fix="give the name of a zone, such as us-east-1a")
-    elif not _exists(found["region"]):
-        regions = sorted(region for partition in PARTITIONS.values() for region in partition.regions)
-        allowed = f"AWS has no region {found['region']}"
-        yield Problem(path=(), given=zone, allowed=allowed, fix=known_names(found["region"], regions))
-
-
-def _exists(region: str) -> bool:
-    # An aws-cdk-lib that is newer than the catalog may know more; to ask it takes a second.
-    return partition_of(region) is not None or region in {each.name for each in region_info.RegionInfo.regions}
-
-
-def region_of(zone: str) -> str:
-    """Return the region of a zone.
-
-    Args:
-        zone: Name of an availability zone, such as us-east-1a.
-    """
-    return zone[:-1]
-
-
-def _one_region(name: str, zones: list[str], region: str | None) -> Problems:
-    regions = list(dict.fromkeys(region_of(zone) for zone in zones if not Token.is_unresolved(zone)))
-    if len(regions) > 1:
-        where = f"they are of {' and '.join(regions)}"
-        yield Problem(path=(name,), given=zones, allowed=where, fix="give zones of one region")
-    elif regions and region is not None and not Token.is_unresolved(region) and regions[0] != region:
-        yield Problem(
-            path=(name,),
-            given=zones,
-            allowed=f"the stack's region is {region}",
-            fix=f"give zones of {region}, or create the stack with env=cdk.Environment(region={regions[0]!r})",
-        )
-
-
-def valid_training_zone(name: str, zone: str | None, zones: Sequence[str]) -> Problems:
+def _training_zone(name: str, zone: str | None, zones: Sequence[str]) -> Problems:
     """Reject a training zone in which the VPC has no subnet."""
     if zone is None or zone in zones:
         return

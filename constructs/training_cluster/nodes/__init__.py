@@ -1,1 +1,1 @@
-"""Node groups, system and GPU: what they are made from, and what a node does before it joins."""
+"""Node groups, system and GPU: their parts, and the user data of a node."""

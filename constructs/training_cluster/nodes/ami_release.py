@@ -1,23 +1,17 @@
-"""What the name of a release of the AL2023 NVIDIA AMI of EKS says: its Kubernetes release, its day, its drivers."""
+"""The facts in the name of a release of EKS's AL2023 NVIDIA AMI: its Kubernetes release, its day, its drivers."""
 
-import re
 from datetime import datetime
-from typing import Any, TypeGuard
+from typing import Any
 
 from aws_cdk import Token
 
 from training_workloads.catalog.versions import AMI_DRIVERS, BAD_AMI_RELEASES, BadAmiRelease
 from training_workloads.validation import Problem, Problems
 
-__all__ = ["AMI_RELEASE", "bad_release", "driver_branches", "has_date", "is_release", "valid_ami_release"]
+__all__ = ["AMI_RELEASE", "bad_release", "driver_branches", "has_date", "valid_ami_release"]
 
 #: The form of a name: https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html
 AMI_RELEASE = r"[0-9]\.[0-9]+\.[0-9]+-[0-9]{8}"
-
-
-def is_release(ami_release: Any) -> TypeGuard[str]:
-    """Return whether it has the form of a name."""
-    return isinstance(ami_release, str) and re.fullmatch(AMI_RELEASE, ami_release) is not None
 
 
 def has_date(ami_release: str) -> bool:

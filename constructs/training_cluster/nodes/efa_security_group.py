@@ -7,9 +7,9 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import valid_vpc
+from training_cluster.checks import Vpc
 from training_cluster.network.security_group_rules import allow_all
-from training_workloads.validation import check
+from training_workloads.keywords import checked
 
 __all__ = ["EfaSecurityGroup", "cluster_efa_group"]
 
@@ -23,7 +23,8 @@ class EfaSecurityGroup(ec2.SecurityGroup):
     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html
     """
 
-    def __init__(self, scope: Construct, id: str, *, vpc: ec2.IVpc) -> None:
+    @checked
+    def __init__(self, scope: Construct, id: str, *, vpc: Vpc) -> None:
         """Define the group.
 
         Args:
@@ -34,7 +35,6 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         Raises:
             InputError: `vpc` is not a VPC.
         """
-        check(valid_vpc("vpc", vpc))
         super().__init__(scope, id, vpc=vpc, description=_DESCRIPTION, allow_all_outbound=True)
         allow_all(self, "FromItself", "ToItself", group=self, peer=self, description=_DESCRIPTION)
 
@@ -42,6 +42,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
 class _FirstGroup(Construct):
     """A mark in the app: a stack has made the group of an imported cluster."""
 
+    @checked
     def __init__(self, scope: Construct, id: str, *, path: str) -> None:
         super().__init__(scope, id)
         self.path = path

@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import cast
+from typing import Annotated, cast
 
 from aws_cdk import Annotations, Fn, Stack, Token
 from aws_cdk import aws_ec2 as ec2
@@ -10,7 +10,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import unless_token, valid_cluster, valid_key, valid_security_group, valid_subnet
+from training_cluster.checks import JoinedCluster, Key, KnownChecked, SecurityGroup, Subnet, valid_nodes_subnet
 from training_cluster.lifecycle import ClusterDefaults, after_network_addons
 from training_cluster.network.training_network import region_of, training_subnet
 from training_cluster.nodes.ami_release import valid_ami_release
@@ -25,25 +25,72 @@ from training_cluster.nodes.node_parts import (
     root_volume,
     suppress_node_policies,
 )
-from training_cluster.nodes.node_repair import NodeRepair, valid_node_repair
+from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_cluster.single_owner import own
 from training_workloads.catalog.nodes import GPU_ROOT_VOLUME_GIB, GPU_TAINT_KEY, group_labels, node_devices, node_labels
 from training_workloads.catalog.offers import is_offered
+from training_workloads.keywords import keywords_of
 from training_workloads.names import DNS_LABEL_LENGTH
 from training_workloads.validation import Problem, Problems, check, matches
 
-__all__ = ["GpuNodeGroup", "node_group_label"]
+__all__ = ["GpuNodeGroup", "GpuNodeGroupOptions", "node_group_label"]
 
 _TAINT_VALUE, _TAINT_EFFECT = "true", eks.TaintEffect.NO_SCHEDULE
+
+
+class GpuNodeGroupOptions(GpuNodeGroupSpec):
+    """The keywords of `add_gpu_node_group`.
+
+    Attributes:
+        subnet: A private subnet of the cluster's VPC, in the zone of the file system that the jobs read. Default: that
+            of the training zone, or the VPC's first private subnet.
+        efa_security_group: The group of the EFA interfaces, for a cluster that several stacks import: nodes with
+            different groups cannot reach each other. Default: the cluster's, which its first node group with EFA
+            defines.
+    """
+
+    subnet: Subnet | None = None
+    efa_security_group: SecurityGroup | None = None
+
+
+@GpuNodeGroupOptions.rule
+def group_of_efa_is_used(options: GpuNodeGroupOptions) -> Problems:
+    """Reject a security group for EFA where the nodes have none."""
+    if options.efa_security_group is not None and not options.efa_interfaces:
+        yield Problem(
+            path=("efa_security_group",),
+            given=options.efa_security_group,
+            allowed=f"these nodes of {options.instance_type} have no EFA",
+            fix="omit it",
+            related=(("instance_type",), ("efa",)),
+        )
+
+
+class GpuNodeGroupProps(GpuNodeGroupOptions):
+    """The keywords of `GpuNodeGroup`.
+
+    Attributes:
+        cluster: The cluster that the nodes join: ours or one of `aws_eks_v2`.
+        encryption_key: Key of the root volumes. Default: the key of a `TrainingCluster`, else the account's key for
+            EBS.
+        kubernetes_version: Release of the nodes, which follows when the cluster's changes. Default: that of a
+            `TrainingCluster`, else the cluster's when the group is created.
+    """
+
+    cluster: JoinedCluster
+    encryption_key: Key | None = None
+    kubernetes_version: (
+        Annotated[str, KnownChecked(matches, r"1\.\d{2}", "a release of Kubernetes, such as 1.35")] | None
+    ) = None
 
 
 class GpuNodeGroup(Construct):
     """GPU nodes side by side in one zone, with every network interface of their type on the launch template.
 
     Attributes:
-        spec: The nodes and their number, with what follows from them.
+        spec: The nodes and their number, with the values that follow from them.
         name: Value of the nodes' label `training-cluster/node-group`, by which jobs select them: the id.
         node_group: The EKS node group.
         launch_template: Interfaces, placement, reservation, disks, user data and metadata access.
@@ -52,68 +99,13 @@ class GpuNodeGroup(Construct):
             nodes have no EFA.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        cluster: eks.ICluster | eks.Cluster,
-        instance_type: ec2.InstanceType | str,
-        subnet: ec2.ISubnet | None = None,
-        min_size: int = 0,
-        desired_size: int | None = None,
-        max_size: int | None = None,
-        capacity_type: eks.CapacityType | str = "ON_DEMAND",
-        capacity_reservation_id: str | None = None,
-        placement_group: bool | None = None,
-        efa: bool | None = None,
-        ami_release: str | None = None,
-        encryption_key: kms.IKey | None = None,
-        kubernetes_version: str | None = None,
-        root_volume_mib_per_second: int | None = None,
-        root_volume_iops: int | None = None,
-        fast_image_pull: bool = False,
-        ssm: bool = False,
-        node_repair: NodeRepair | None = None,
-        efa_security_group: ec2.ISecurityGroup | None = None,
-    ) -> None:
+    @keywords_of(GpuNodeGroupProps)
+    def __init__(self, scope: Construct, id: str, props: GpuNodeGroupProps) -> None:
         """Define the node group.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope; no other node group of the cluster may have it, because the nodes get it as a label.
-            cluster: The cluster that the nodes join: ours or one of `aws_eks_v2`.
-            instance_type: EC2 type with GPUs.
-            subnet: A private subnet of the cluster's VPC, in the zone of the file system that the jobs read. Default:
-                that of the training zone, or the VPC's first private subnet.
-            min_size: Minimum number of nodes; with 0 the group scales to zero when no job needs it. Default: 0.
-            desired_size: Nodes at deployment. Default: `min_size`.
-            max_size: Maximum number of nodes, the limit of the autoscaler. Default: the larger of `desired_size` and 1.
-            capacity_type: ON_DEMAND, SPOT or CAPACITY_BLOCK (Capacity Block for ML). Default: ON_DEMAND.
-            capacity_reservation_id: The On-Demand Capacity Reservation or Capacity Block (`cr-…`) that the nodes run
-                in. Default: none.
-            placement_group: Whether the nodes get a new cluster placement group. Default: yes where the type can,
-                unless a reservation decides the placement, or Spot capacity is scarce enough without.
-            efa: Whether the nodes get all EFA interfaces of their type. Default: yes where the type has them.
-            ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
-                deployment.
-            encryption_key: Key of the root volumes. Default: the key of a `TrainingCluster`, else the account's key
-                for EBS.
-            kubernetes_version: Release of the nodes, which follows when the cluster's changes. Default: that of a
-                `TrainingCluster`, else the cluster's when the group is created.
-            root_volume_mib_per_second: Throughput of the root volume, 125 to 2000 MiB/s. Default: 600 where it holds
-                the container images; 125, which costs nothing, where local NVMe disks hold them.
-            root_volume_iops: I/O operations per second of the root volume, 3000 to 80000. Default: what its throughput
-                needs.
-            fast_image_pull: Whether the AMI pulls and unpacks images in parallel; AWS calls it experimental.
-                Default: no.
-            ssm: Whether Session Manager opens shells on the nodes. Without NAT it needs `TrainingNetwork(ssm=True)`.
-                Default: no.
-            node_repair: Limits of the repair of unhealthy nodes. Default: one node at a time, and none for the faults
-                of a program.
-            efa_security_group: The group of the EFA interfaces, for a cluster that several stacks import: nodes with
-                different groups cannot reach each other. Default: the cluster's, which its first node group with EFA
-                defines.
 
         Raises:
             InputError: The values contradict each other or the catalog, the cluster was imported without its security
@@ -121,39 +113,19 @@ class GpuNodeGroup(Construct):
                 cluster has a node group of this id.
         """
         super().__init__(scope, id)
-        check(
-            valid_cluster("cluster", cluster, kubectl=False, security_group=True),
-            valid_key(encryption_key),
-            valid_node_repair(node_repair),
-            valid_security_group(efa_security_group, "efa_security_group"),
-            _valid_release(kubernetes_version),
-        )
-        self.spec = GpuNodeGroupSpec(
-            instance_type=instance_type.to_string() if isinstance(instance_type, ec2.InstanceType) else instance_type,
-            min_size=min_size,
-            desired_size=desired_size,
-            max_size=max_size,
-            capacity_type=capacity_type.value if isinstance(capacity_type, eks.CapacityType) else capacity_type,
-            capacity_reservation_id=capacity_reservation_id,
-            placement_group=placement_group,
-            efa=efa,
-            ami_release=ami_release,
-            root_volume_mib_per_second=root_volume_mib_per_second,
-            root_volume_iops=root_volume_iops,
-            fast_image_pull=fast_image_pull,
-            ssm=ssm,
-        )
+        cluster = props.cluster
+        self.spec: GpuNodeGroupSpec = props
         self.name = node_group_label(id)
         ours = cluster if isinstance(cluster, ClusterDefaults) else ClusterDefaults()
-        subnet, version = subnet or training_subnet(cluster.vpc), kubernetes_version or ours.node_version
-        check(_valid_nodes(self.spec, subnet, cluster.vpc, version, efa_security_group))
+        subnet, version = props.subnet or training_subnet(cluster.vpc), props.kubernetes_version or ours.node_version
+        check(valid_nodes_subnet(subnet, cluster.vpc), valid_ami_release(props.ami_release, version))
         assert subnet
         own(self, cluster, f"node group {self.name}", fix="give one of the two another id")
         self._nodes = Construct(self, self._identity(subnet))
         self.placement_group = self._placement_group()
-        self.efa_security_group = efa_security_group or self._efa_group(cluster)
-        self.launch_template = self._launch_template(cluster, encryption_key or ours.encryption_key)
-        self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version, node_repair or NodeRepair())
+        self.efa_security_group = props.efa_security_group or self._efa_group(cluster)
+        self.launch_template = self._launch_template(cluster, props.encryption_key or ours.encryption_key)
+        self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version)
         after_network_addons(self, cluster)
         self._warn_of_a_type_that_ec2_does_not_offer(subnet)
         self._register(ours)
@@ -217,9 +189,7 @@ class GpuNodeGroup(Construct):
     def _tags(self) -> dict[str, str]:
         return scale_from_zero_tags(node_devices(self.spec.instance, efa=bool(self.spec.efa_interfaces)))
 
-    def _node_group(
-        self, cluster: eks.ICluster, subnet: ec2.ISubnet, version: str | None, repair: NodeRepair
-    ) -> eks.Nodegroup:
+    def _node_group(self, cluster: eks.ICluster, subnet: ec2.ISubnet, version: str | None) -> eks.Nodegroup:
         spec = self.spec
         group = eks.Nodegroup(
             self._nodes,
@@ -242,7 +212,7 @@ class GpuNodeGroup(Construct):
             ),
         )
         # A node whose GPU, disk or network fails is replaced; the node monitoring agent reports it to EKS.
-        maintain(group, version, update_in_place=True, repair=repair)
+        maintain(group, version, update_in_place=True, repair=spec.node_repair or NodeRepair())
         suppress_node_policies(group)
         if spec.ssm:
             allow_ssm(group)
@@ -332,37 +302,5 @@ def _zone_of(subnet: ec2.ISubnet) -> str | None:
 
 
 def _name_of(subnet: ec2.ISubnet) -> str:
-    """Return what distinguishes a subnet in its VPC: its id where that is known, else its id in the app."""
+    """Return the name of a subnet in its VPC: its id where that is known, else its id in the app."""
     return subnet.node.id if Token.is_unresolved(subnet.subnet_id) else subnet.subnet_id
-
-
-def _valid_nodes(
-    spec: GpuNodeGroupSpec,
-    subnet: ec2.ISubnet | None,
-    vpc: ec2.IVpc,
-    kubernetes_version: str | None,
-    efa_security_group: ec2.ISecurityGroup | None,
-) -> Problems:
-    """Reject what does not fit the cluster, or the nodes."""
-    yield from valid_subnet(subnet, vpc)
-    yield from valid_ami_release(spec.ami_release, kubernetes_version)
-    yield from _used_by_efa(efa_security_group, spec)
-
-
-def _used_by_efa(group: ec2.ISecurityGroup | None, spec: GpuNodeGroupSpec) -> Problems:
-    """Reject a security group for EFA where the nodes have none."""
-    if group is not None and not spec.efa_interfaces:
-        yield Problem(
-            path=("efa_security_group",),
-            given=group,
-            allowed=f"these nodes of {spec.instance_type} have no EFA",
-            fix="omit it",
-            related=(("instance_type",), ("efa",)),
-        )
-
-
-def _valid_release(version: str | None) -> Problems:
-    """Reject what is not a release of Kubernetes; which ones EKS has is the cluster's rule."""
-    if version is not None:
-        form = "a release of Kubernetes, such as 1.35"
-        yield from unless_token(matches("kubernetes_version", version, r"1\.\d{2}", form), version)

@@ -1,21 +1,24 @@
-"""The values of a GPU node group, and their rules: one function a rule."""
+"""The values of a GPU node group, and the rules that compare them: one function a rule."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import get_args
+from typing import Annotated, Any, get_args
 
-from training_cluster.checks import valid_flag, valid_id, valid_string
-from training_cluster.nodes.ami_release import AMI_RELEASE, bad_release, driver_branches, has_date, is_release
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
+from pydantic import Field
+
+from training_cluster.checks import KnownChecked
+from training_cluster.nodes.ami_release import AMI_RELEASE, bad_release, driver_branches, has_date
 from training_cluster.nodes.node_parts import FREE_IOPS, FREE_MIB_PER_SECOND, IMAGES_MIB_PER_SECOND, IOPS_PER_MIB
+from training_cluster.nodes.node_repair import NodeRepair
 from training_workloads import InstanceType, gpu_instance_type
-from training_workloads.catalog import NetworkInterface
+from training_workloads.catalog import INSTANCE_TYPES, NetworkInterface
+from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.catalog.nodes import CapacityType
-from training_workloads.validation import MISSING, Problem, Problems, at_least, enforce, matches, one_of
+from training_workloads.names import aws_id
+from training_workloads.spec import Checked, Converted, Spec
+from training_workloads.validation import MISSING, Problem, Problems, at_least, matches, one_of
 
-__all__ = ["RULES", "GpuNodeGroupSpec"]
-
-# Those of https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html
-_CAPACITY_TYPES = get_args(CapacityType)
+__all__ = ["GpuNodeGroupSpec"]
 
 # The largest Capacity Block: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-purchase.html
 _LARGEST_CAPACITY_BLOCK = 64
@@ -25,14 +28,23 @@ _MOST_MIB_PER_SECOND = 2000
 _MOST_IOPS = 80000
 
 _SHOWS_RESERVATIONS = "aws ec2 describe-capacity-reservations"
+_A_RELEASE = "an AMI release of EKS, such as 1.35.0-20260917"
+_EXAMPLE = next(each.name for each in INSTANCE_TYPES.values() if each.capacity_block)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GpuNodeGroupSpec:
-    """The nodes of a group and their number.
+def _type_name(instance_type: Any) -> Any:
+    return instance_type.to_string() if isinstance(instance_type, ec2.InstanceType) else instance_type
+
+
+def _gpu_type(name: str, value: Any) -> Problems:
+    yield from supported_gpu_type(value)
+
+
+class GpuNodeGroupSpec(Spec):
+    """The nodes of a GPU node group and their number.
 
     Attributes:
-        instance_type: EC2 type with GPUs.
+        instance_type: EC2 type with GPUs, any of the catalog: g4dn, g5, g6, gr6, g6e, g7, g7e, p3dn, p4, p5, p6.
         min_size: Minimum number of nodes; with 0 the group scales to zero when no job needs it.
         desired_size: Nodes at deployment. Default: `min_size`.
         max_size: Maximum number of nodes, the limit of the autoscaler. Default: the larger of `desired_size` and 1.
@@ -41,7 +53,8 @@ class GpuNodeGroupSpec:
             Default: none.
         placement_group: Whether the nodes get a new cluster placement group. Default: yes where the type can,
             unless a reservation decides the placement, or Spot capacity is scarce enough without.
-        efa: Whether the nodes get all EFA interfaces of their type. Default: yes where the type has them.
+        efa: Whether the nodes get all EFA interfaces of their type; without, they have the primary interface only, and
+            jobs must be rendered with `--no-efa`. Default: yes where the type has them.
         ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
             deployment.
         root_volume_mib_per_second: Throughput of the root volume, 125 to 2000 MiB/s. Default: 600 where it holds the
@@ -49,26 +62,34 @@ class GpuNodeGroupSpec:
         root_volume_iops: I/O operations per second of the root volume, 3000 to 80000. Default: what its throughput
             needs.
         fast_image_pull: Whether the AMI pulls and unpacks images in parallel, which AWS calls experimental.
-        ssm: Whether Session Manager opens shells on the nodes.
+        ssm: Whether Session Manager opens shells on the nodes (`aws ssm start-session --target <instance id>`). Without
+            NAT the network needs its endpoints too: `TrainingNetwork(ssm=True)`.
+        node_repair: Limits of EKS's repair of unhealthy nodes. Default: one node at a time, and none for the faults of
+            a program.
     """
 
-    instance_type: str
-    min_size: int = 0
-    desired_size: int | None = None
-    max_size: int | None = None
-    capacity_type: str = "ON_DEMAND"
-    capacity_reservation_id: str | None = None
+    instance_type: Annotated[Converted[ec2.InstanceType | str, str], Checked(_gpu_type, read=_type_name)] = Field(
+        examples=[_EXAMPLE]
+    )
+    min_size: Annotated[int, Checked(at_least, 0)] = 0
+    desired_size: Annotated[int, Checked(at_least, 0)] | None = None
+    # EKS requires room for one node.
+    max_size: Annotated[int, Checked(at_least, 1)] | None = None
+    capacity_type: Annotated[
+        Converted[eks.CapacityType | str, str],
+        Checked(one_of, get_args(CapacityType), read=lambda given: getattr(given, "value", given)),
+    ] = Field(default="ON_DEMAND", validate_default=True)
+    capacity_reservation_id: Annotated[str, KnownChecked(aws_id, "cr", _SHOWS_RESERVATIONS)] | None = None
     placement_group: bool | None = None
     efa: bool | None = None
-    ami_release: str | None = None
-    root_volume_mib_per_second: int | None = None
-    root_volume_iops: int | None = None
+    ami_release: Annotated[str, Checked(matches, AMI_RELEASE, _A_RELEASE)] | None = None
+    root_volume_mib_per_second: Annotated[int, Checked(at_least, FREE_MIB_PER_SECOND, _MOST_MIB_PER_SECOND)] | None = (
+        None
+    )
+    root_volume_iops: Annotated[int, Checked(at_least, FREE_IOPS, _MOST_IOPS)] | None = None
     fast_image_pull: bool = False
     ssm: bool = False
-
-    def __post_init__(self) -> None:
-        """Validate the values against the catalog and against each other."""
-        enforce(self, RULES)
+    node_repair: NodeRepair | None = Field(default=None, examples=["max_parallel_nodes_repaired_count: 2"])
 
     @property
     def instance(self) -> InstanceType:
@@ -117,32 +138,10 @@ class GpuNodeGroupSpec:
         return FREE_MIB_PER_SECOND if self.instance.local_nvme_gb else IMAGES_MIB_PER_SECOND
 
 
-def instance_type_has_gpus(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject a type that is not in the catalog or has no GPUs."""
-    gpu_instance_type(spec.instance_type)
-    yield from ()
-
-
-def min_size_is_a_number(spec: GpuNodeGroupSpec) -> Problems:
-    """Accept zero or more."""
-    yield from at_least("min_size", spec.min_size, 0)
-
-
-def desired_size_is_a_number(spec: GpuNodeGroupSpec) -> Problems:
-    """Accept zero or more."""
-    if spec.desired_size is not None:
-        yield from at_least("desired_size", spec.desired_size, 0)
-
-
-def max_size_is_a_number(spec: GpuNodeGroupSpec) -> Problems:
-    """Accept one or more: EKS requires room for one node."""
-    if spec.max_size is not None:
-        yield from at_least("max_size", spec.max_size, 1)
-
-
+@GpuNodeGroupSpec.rule
 def min_size_is_at_most_max_size(spec: GpuNodeGroupSpec) -> Problems:
     """Reject limits without anything between them, as EKS does."""
-    if _has_sizes(spec) and spec.max_size is not None and spec.min_size > spec.max_size:
+    if spec.max_size is not None and spec.min_size > spec.max_size:
         yield Problem(
             path=("min_size",),
             given=spec.min_size,
@@ -152,9 +151,10 @@ def min_size_is_at_most_max_size(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
+@GpuNodeGroupSpec.rule
 def desired_size_is_in_range(spec: GpuNodeGroupSpec) -> Problems:
     """Reject a desired size outside the limits, as EKS does."""
-    if not _has_sizes(spec) or spec.min_size > (spec.max_size or spec.min_size):
+    if spec.min_size > (spec.max_size or spec.min_size):
         return
     if spec.max_size is None and spec.desired < spec.min_size:
         yield Problem(
@@ -173,19 +173,7 @@ def desired_size_is_in_range(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
-def capacity_type_is_known(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject what EKS does not sell."""
-    yield from valid_string("capacity_type", spec.capacity_type, "SPOT")
-    if isinstance(spec.capacity_type, str):
-        yield from one_of("capacity_type", spec.capacity_type, _CAPACITY_TYPES)
-
-
-def reservation_is_an_id(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject names and ARNs."""
-    if spec.capacity_reservation_id is not None:
-        yield from valid_id("capacity_reservation_id", spec.capacity_reservation_id, "cr", _SHOWS_RESERVATIONS)
-
-
+@GpuNodeGroupSpec.rule
 def spot_has_no_reservation(spec: GpuNodeGroupSpec) -> Problems:
     """Reject a reservation for Spot instances, which never run in one."""
     if spec.capacity_type == "SPOT" and spec.capacity_reservation_id is not None:
@@ -198,6 +186,7 @@ def spot_has_no_reservation(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
+@GpuNodeGroupSpec.rule
 def capacity_block_names_its_reservation(spec: GpuNodeGroupSpec) -> Problems:
     """Reject this capacity type without the block's id, as EKS does."""
     if spec.capacity_type == "CAPACITY_BLOCK" and spec.capacity_reservation_id is None:
@@ -210,6 +199,7 @@ def capacity_block_names_its_reservation(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
+@GpuNodeGroupSpec.rule
 def capacity_block_sells_the_type(spec: GpuNodeGroupSpec) -> Problems:
     """Reject types that EC2 does not sell as Capacity Blocks."""
     if spec.capacity_type == "CAPACITY_BLOCK" and not spec.instance.capacity_block:
@@ -222,10 +212,10 @@ def capacity_block_sells_the_type(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
+@GpuNodeGroupSpec.rule
 def capacity_block_is_large_enough(spec: GpuNodeGroupSpec) -> Problems:
     """Reject more instances than a block can have."""
-    too_large = _has_sizes(spec) and spec.maximum > _LARGEST_CAPACITY_BLOCK
-    if spec.capacity_type == "CAPACITY_BLOCK" and too_large:
+    if spec.capacity_type == "CAPACITY_BLOCK" and spec.maximum > _LARGEST_CAPACITY_BLOCK:
         yield Problem(
             path=("max_size",),
             given=spec.maximum,
@@ -235,15 +225,10 @@ def capacity_block_is_large_enough(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
-def placement_group_is_a_flag(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject non-bools."""
-    if spec.placement_group is not None:
-        yield from valid_flag("placement_group", spec.placement_group)
-
-
+@GpuNodeGroupSpec.rule
 def placement_group_goes_without_a_reservation(spec: GpuNodeGroupSpec) -> Problems:
     """Reject a new placement group with a reservation: its hosts can be apart from the group's."""
-    if spec.placement_group is True and spec.capacity_reservation_id is not None:
+    if spec.placement_group and spec.capacity_reservation_id is not None:
         yield Problem(
             path=("placement_group",),
             given=True,
@@ -254,9 +239,10 @@ def placement_group_goes_without_a_reservation(spec: GpuNodeGroupSpec) -> Proble
         )
 
 
+@GpuNodeGroupSpec.rule
 def placement_group_takes_the_type(spec: GpuNodeGroupSpec) -> Problems:
     """Reject types that cannot be in a cluster placement group."""
-    if spec.placement_group is True and not spec.instance.placement_group:
+    if spec.placement_group and not spec.instance.placement_group:
         yield Problem(
             path=("placement_group",),
             given=True,
@@ -266,15 +252,10 @@ def placement_group_takes_the_type(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
-def efa_is_a_flag(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject non-bools."""
-    if spec.efa is not None:
-        yield from valid_flag("efa", spec.efa)
-
-
+@GpuNodeGroupSpec.rule
 def efa_is_on_the_type(spec: GpuNodeGroupSpec) -> Problems:
     """Reject EFA on a type without it: its launch template would launch nothing."""
-    if spec.efa is True and not spec.instance.efa_interfaces:
+    if spec.efa and not spec.instance.efa_interfaces:
         yield Problem(
             path=("efa",),
             given=True,
@@ -284,16 +265,10 @@ def efa_is_on_the_type(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
-def ami_release_is_a_release(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject what has not EKS's form: Kubernetes version, then date."""
-    if spec.ami_release is not None:
-        wanted = "an AMI release of EKS, such as 1.35.0-20260917"
-        yield from matches("ami_release", spec.ami_release, AMI_RELEASE, wanted)
-
-
+@GpuNodeGroupSpec.rule
 def ami_release_has_a_date(spec: GpuNodeGroupSpec) -> Problems:
     """Reject digits that are not a day: a release has the name of its day."""
-    if is_release(spec.ami_release) and not has_date(spec.ami_release):
+    if spec.ami_release is not None and not has_date(spec.ami_release):
         yield Problem(
             path=("ami_release",),
             given=spec.ami_release,
@@ -302,9 +277,10 @@ def ami_release_has_a_date(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
+@GpuNodeGroupSpec.rule
 def ami_release_is_not_a_bad_one(spec: GpuNodeGroupSpec) -> Problems:
     """Reject a release that its own notes, or those of a later one, warn of."""
-    bad = bad_release(spec.ami_release) if is_release(spec.ami_release) else None
+    bad = bad_release(spec.ami_release) if spec.ami_release is not None else None
     if bad:
         yield Problem(
             path=("ami_release",),
@@ -314,6 +290,7 @@ def ami_release_is_not_a_bad_one(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
+@GpuNodeGroupSpec.rule
 def ami_has_a_driver_for_the_gpu(spec: GpuNodeGroupSpec) -> Problems:
     """Reject an AMI without a driver for the GPU.
 
@@ -335,26 +312,11 @@ def ami_has_a_driver_for_the_gpu(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
-def root_volume_throughput_is_one_of_gp3(spec: GpuNodeGroupSpec) -> Problems:
-    """Accept what EBS provisions."""
-    if spec.root_volume_mib_per_second is not None:
-        name, most = "root_volume_mib_per_second", _MOST_MIB_PER_SECOND
-        yield from at_least(name, spec.root_volume_mib_per_second, FREE_MIB_PER_SECOND, most)
-
-
-def root_volume_iops_are_some_of_gp3(spec: GpuNodeGroupSpec) -> Problems:
-    """Accept what EBS provisions."""
-    if spec.root_volume_iops is not None:
-        yield from at_least("root_volume_iops", spec.root_volume_iops, FREE_IOPS, _MOST_IOPS)
-
-
+@GpuNodeGroupSpec.rule
 def root_volume_iops_carry_the_throughput(spec: GpuNodeGroupSpec) -> Problems:
     """Reject more throughput than the IOPS carry, as EBS does."""
-    wrong = [*root_volume_throughput_is_one_of_gp3(spec), *root_volume_iops_are_some_of_gp3(spec)]
-    if wrong or spec.root_volume_iops is None:
-        return
     needed = IOPS_PER_MIB * spec.volume_mib_per_second
-    if spec.root_volume_iops < needed:
+    if spec.root_volume_iops is not None and spec.root_volume_iops < needed:
         yield Problem(
             path=("root_volume_iops",),
             given=spec.root_volume_iops,
@@ -364,16 +326,11 @@ def root_volume_iops_carry_the_throughput(spec: GpuNodeGroupSpec) -> Problems:
         )
 
 
-def fast_image_pull_is_a_flag(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject non-bools."""
-    yield from valid_flag("fast_image_pull", spec.fast_image_pull)
-
-
+@GpuNodeGroupSpec.rule
 def fast_image_pull_has_a_fast_disk(spec: GpuNodeGroupSpec) -> Problems:
     """Reject a root volume on which the parallel pull is slower than the ordinary one."""
-    if spec.fast_image_pull is not True or list(root_volume_throughput_is_one_of_gp3(spec)):
-        return
-    if not spec.instance.local_nvme_gb and spec.volume_mib_per_second < IMAGES_MIB_PER_SECOND:
+    slow = not spec.instance.local_nvme_gb and spec.volume_mib_per_second < IMAGES_MIB_PER_SECOND
+    if spec.fast_image_pull and slow:
         yield Problem(
             path=("root_volume_mib_per_second",),
             given=spec.root_volume_mib_per_second,
@@ -381,46 +338,3 @@ def fast_image_pull_has_a_fast_disk(spec: GpuNodeGroupSpec) -> Problems:
             fix=f"give {IMAGES_MIB_PER_SECOND} or more, better 1000, or omit fast_image_pull",
             related=(("fast_image_pull",),),
         )
-
-
-def ssm_is_a_flag(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject non-bools."""
-    yield from valid_flag("ssm", spec.ssm)
-
-
-def _has_sizes(spec: GpuNodeGroupSpec) -> bool:
-    """Return whether the sizes can be compared: other rules judge each alone."""
-    numbers = (min_size_is_a_number, desired_size_is_a_number, max_size_is_a_number)
-    return not any(list(rule(spec)) for rule in numbers)
-
-
-#: What `GpuNodeGroupSpec` applies, all at once.
-RULES: tuple[Callable[[GpuNodeGroupSpec], Problems], ...] = (
-    instance_type_has_gpus,
-    min_size_is_a_number,
-    desired_size_is_a_number,
-    max_size_is_a_number,
-    min_size_is_at_most_max_size,
-    desired_size_is_in_range,
-    capacity_type_is_known,
-    reservation_is_an_id,
-    spot_has_no_reservation,
-    capacity_block_names_its_reservation,
-    capacity_block_sells_the_type,
-    capacity_block_is_large_enough,
-    placement_group_is_a_flag,
-    placement_group_goes_without_a_reservation,
-    placement_group_takes_the_type,
-    efa_is_a_flag,
-    efa_is_on_the_type,
-    ami_release_is_a_release,
-    ami_release_has_a_date,
-    ami_release_is_not_a_bad_one,
-    ami_has_a_driver_for_the_gpu,
-    root_volume_throughput_is_one_of_gp3,
-    root_volume_iops_are_some_of_gp3,
-    root_volume_iops_carry_the_throughput,
-    fast_image_pull_is_a_flag,
-    fast_image_pull_has_a_fast_disk,
-    ssm_is_a_flag,
-)

@@ -1,4 +1,4 @@
-"""What every node of the cluster has, system or GPU: root volume, metadata service, and the policies of its role."""
+"""The parts of every node, system or GPU: root volume, metadata service, and the policies of its role."""
 
 import hashlib
 import json
@@ -42,7 +42,7 @@ __all__ = [
     "suppress_node_policies",
 ]
 
-#: What EKS attaches to the role of a node: to join the cluster, to give addresses to pods, to pull images.
+#: Policies that EKS attaches to the role of a node: to join the cluster, to give addresses to pods, to pull images.
 NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly")
 
 # One hop ends on the node: a pod cannot use the node's role. The drivers use Kubernetes instead, and agents that need
@@ -69,7 +69,7 @@ _AUTOSCALER_TAGS = "k8s.io/cluster-autoscaler/"
 # Higher than that of any tag of CDK.
 _ABOVE_ALL_TAGS = 2**31 - 1
 
-# What EC2 creates with an instance:
+# Resources that EC2 creates with an instance:
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-ec2-launchtemplate-tagspecification.html
 _TAGGED = ("instance", "volume", "network-interface")
 
@@ -135,29 +135,29 @@ def maintain(
 
 
 def node_identity(instance_type: str, **fixed: Any) -> str:
-    """Return the id of what contains a node group, its launch template and its placement group.
+    """Return the id of the construct around a node group, its launch template and its placement group.
 
     CloudFormation rejects an update of a node group that changes its launch template and anything else
-    (https://github.com/aws/aws-cdk/issues/16644). With this id, a change of what the nodes are makes a new group, and
+    (https://github.com/aws/aws-cdk/issues/16644). With this id, a change of the kind of nodes makes a new group, and
     deletes the old one: docs/adr/0026-node-groups-are-named-by-what-their-nodes-are.md.
 
     Args:
         instance_type: The nodes' type.
-        **fixed: What else stays as it is while the group exists, as values of JSON.
+        **fixed: Further values that do not change while the group exists, as values of JSON.
     """
     digest = hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
     return f"{instance_type}-{digest[:8]}"
 
 
 def launch_tags(nodes: Construct, *, cluster_name: str, name: str) -> IResolvable:
-    """Return the tags of what a launch template starts, rendered at the end of the synthesis.
+    """Return the tags of the instances of a launch template, rendered at the end of the synthesis.
 
     They are those that `Tags.of(...)` at any level gives the node group, which itself keeps the autoscaler's only: a
     tag of both would change both, which EKS rejects. EKS copies a node group's tags to nothing
     (https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html, read 2026-11-23).
 
     Args:
-        nodes: What contains the node group.
+        nodes: The construct around the node group.
         cluster_name: Name of the cluster.
         name: Name of the node group, as the user gave it.
     """
@@ -168,7 +168,7 @@ def launch_tags(nodes: Construct, *, cluster_name: str, name: str) -> IResolvabl
 
 @jsii.implements(IAspect, IAnyProducer)
 class _LaunchTags:
-    """Moves tags from the node group to what its launch template starts, after the aspects that set them."""
+    """Moves tags from the node group to the instances of its launch template, after the aspects that set them."""
 
     def __init__(self, own: dict[str, str]) -> None:
         self._tags = own

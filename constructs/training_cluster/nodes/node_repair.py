@@ -1,16 +1,15 @@
-"""What EKS does with a node that the node monitoring agent reports as unhealthy."""
+"""EKS's repair of nodes that the node monitoring agent reports as unhealthy."""
 
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from collections.abc import Collection, Sequence
+from typing import Annotated, Any, Literal
 
 from aws_cdk import aws_eks_v2 as eks
+from pydantic import Field
 
-from training_cluster.checks import valid_flag, valid_list, valid_string
-from training_workloads.validation import Problem, Problems, at_least, enforce, known_names, one_of
+from training_workloads.spec import Checked, Spec
+from training_workloads.validation import Problem, Problems, at_least, known_names, matches
 
-__all__ = ["NodeRepair", "NodeRepairOverride", "valid_node_repair"]
-
-RepairAction = Literal["Replace", "Reboot", "NoAction"]
+__all__ = ["NodeRepair", "NodeRepairOverride"]
 
 # Those of the node monitoring agent, to which an override applies: "an unhealthy condition reported by the node
 # monitoring agent". https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html (read 2026-11-23)
@@ -19,28 +18,34 @@ _CONDITIONS = ("AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady
 _COUNTS = ("max_parallel_nodes_repaired_count", "max_unhealthy_node_threshold_count")
 _PERCENTAGES = ("max_parallel_nodes_repaired_percentage", "max_unhealthy_node_threshold_percentage")
 
+_Count = Annotated[int, Checked(at_least, 1)]
+_Percentage = Annotated[int, Checked(at_least, 1, 100)]
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NodeRepairOverride:
+
+def _known(name: str, value: Any, names: Collection[str]) -> Problems:
+    if value not in names:
+        yield Problem(path=(name,), given=value, fix=known_names(str(value), names))
+
+
+class NodeRepairOverride(Spec):
     """Another action for one reason of an unhealthy node.
 
     https://docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html lists conditions, reasons and EKS's actions.
 
     Attributes:
-        condition: What is unhealthy: one of the agent's five conditions, such as AcceleratedHardwareReady.
+        condition: The agent's condition: AcceleratedHardwareReady, ContainerRuntimeReady, KernelReady, NetworkingReady
+            or StorageReady.
         reason: The agent's reason, such as NvidiaXID31Error.
         action: Replace, Reboot or NoAction.
-        min_wait_minutes: Minutes for which the reason must hold. Default: 10, EKS's time for GPUs.
+        min_wait_minutes: Minutes for which the reason must hold; EKS waits 10 for GPUs.
     """
 
-    condition: str
-    reason: str
-    action: RepairAction
-    min_wait_minutes: int = 10
-
-    def __post_init__(self) -> None:
-        """Validate the values."""
-        enforce(self, (_condition, _reason, _action, _wait))
+    condition: Annotated[str, Checked(_known, _CONDITIONS)] = Field(examples=["AcceleratedHardwareReady"])
+    reason: Annotated[str, Checked(matches, r"(?s).*\S.*", "the agent's reason, such as NvidiaXID31Error")] = Field(
+        examples=["NvidiaXID31Error"]
+    )
+    action: Literal["Replace", "Reboot", "NoAction"] = Field(examples=["NoAction"])
+    min_wait_minutes: _Count = 10
 
     def to_property(self) -> eks.CfnNodegroup.NodeRepairConfigOverridesProperty:
         """Return the property of CloudFormation."""
@@ -53,7 +58,7 @@ class NodeRepairOverride:
 
 
 def _faults_of_programs() -> tuple[NodeRepairOverride, ...]:
-    """Return no action for what a reboot does not cure.
+    """Return no action for the reasons that a reboot does not cure.
 
     XID 13 is typically a fault of software, 31 an access to memory that is not the program's. EKS would reboot the node
     ten minutes after each, under the restarted job
@@ -65,14 +70,23 @@ def _faults_of_programs() -> tuple[NodeRepairOverride, ...]:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NodeRepair:
+def _one_action_for_each_reason(name: str, overrides: Sequence[NodeRepairOverride]) -> Problems:
+    """Reject two overrides of one condition and reason."""
+    reasons = [(each.condition, each.reason) for each in overrides]
+    for index, reason in enumerate(reasons):
+        if reason in reasons[:index]:
+            first = f"overrides[{reasons.index(reason)}]"
+            allowed = f"{first} has this condition and reason too, and EKS takes one action for it"
+            yield Problem(path=(name, index), given=" ".join(reason), allowed=allowed, fix="omit one of the two")
+
+
+class NodeRepair(Spec):
     """Limits of EKS's node auto repair, in its words: https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html.
 
     Attributes:
-        enabled: Whether EKS repairs nodes.
+        enabled: Whether EKS repairs nodes; without, the other values are rejected.
         max_parallel_nodes_repaired_count: Nodes that are repaired at the same time. Default: 1, unless the percentage
-            is given: what makes several nodes unhealthy at once is seldom their hardware.
+            is given: the cause of several unhealthy nodes at once is seldom their hardware.
         max_parallel_nodes_repaired_percentage: The same as a percentage of the unhealthy nodes.
         max_unhealthy_node_threshold_count: Unhealthy nodes above which EKS repairs none. Default: EKS's, which is 20 %
             in a group of more than five nodes.
@@ -82,15 +96,16 @@ class NodeRepair:
     """
 
     enabled: bool = True
-    max_parallel_nodes_repaired_count: int | None = None
-    max_parallel_nodes_repaired_percentage: int | None = None
-    max_unhealthy_node_threshold_count: int | None = None
-    max_unhealthy_node_threshold_percentage: int | None = None
-    overrides: tuple[NodeRepairOverride, ...] = field(default_factory=_faults_of_programs)
-
-    def __post_init__(self) -> None:
-        """Validate the values, and that no limit is given twice."""
-        enforce(self, (_flag, _numbers, _one_unit, _overrides, _one_action, _nothing_without_repair))
+    max_parallel_nodes_repaired_count: _Count | None = None
+    max_parallel_nodes_repaired_percentage: _Percentage | None = None
+    max_unhealthy_node_threshold_count: _Count | None = None
+    max_unhealthy_node_threshold_percentage: _Percentage | None = None
+    overrides: Annotated[
+        Sequence[NodeRepairOverride], Checked(_one_action_for_each_reason, typed=tuple[NodeRepairOverride, ...])
+    ] = Field(
+        default_factory=_faults_of_programs,
+        examples=["[{condition: AcceleratedHardwareReady, reason: NvidiaXID64Error, action: Replace}]"],
+    )
 
     def to_property(self) -> eks.CfnNodegroup.NodeRepairConfigProperty:
         """Return the property of CloudFormation."""
@@ -109,48 +124,9 @@ class NodeRepair:
         )
 
 
-def valid_node_repair(value: Any) -> Problems:
-    """Reject a `node_repair` that is not one."""
-    if value is not None and not isinstance(value, NodeRepair):
-        fix = "give a NodeRepair, such as NodeRepair(max_parallel_nodes_repaired_count=2)"
-        yield Problem(path=("node_repair",), given=value, fix=fix)
-
-
-def _condition(override: NodeRepairOverride) -> Problems:
-    if wrong := list(valid_string("condition", override.condition, "AcceleratedHardwareReady")):
-        yield from wrong
-    elif override.condition not in _CONDITIONS:
-        fix = known_names(override.condition, _CONDITIONS)
-        yield Problem(path=("condition",), given=override.condition, fix=fix)
-
-
-def _reason(override: NodeRepairOverride) -> Problems:
-    if wrong := list(valid_string("reason", override.reason, "NvidiaXID31Error")):
-        yield from wrong
-    elif not override.reason.strip():
-        fix = "give the agent's reason, such as NvidiaXID31Error"
-        yield Problem(path=("reason",), given=override.reason, fix=fix)
-
-
-def _action(override: NodeRepairOverride) -> Problems:
-    yield from one_of("action", override.action, get_args(RepairAction))
-
-
-def _wait(override: NodeRepairOverride) -> Problems:
-    yield from at_least("min_wait_minutes", override.min_wait_minutes, 1)
-
-
-def _flag(repair: NodeRepair) -> Problems:
-    yield from valid_flag("enabled", repair.enabled)
-
-
-def _numbers(repair: NodeRepair) -> Problems:
-    for name in _COUNTS + _PERCENTAGES:
-        if (value := getattr(repair, name)) is not None:
-            yield from at_least(name, value, 1, *((100,) if name in _PERCENTAGES else ()))
-
-
-def _one_unit(repair: NodeRepair) -> Problems:
+@NodeRepair.rule
+def one_unit_for_each_limit(repair: NodeRepair) -> Problems:
+    """Reject a limit as a count and as a percentage, of which EKS takes one."""
     for count, percentage in zip(_COUNTS, _PERCENTAGES, strict=True):
         given = getattr(repair, count)
         if given is not None and getattr(repair, percentage) is not None:
@@ -158,33 +134,10 @@ def _one_unit(repair: NodeRepair) -> Problems:
             yield Problem(path=(count,), given=given, allowed=allowed, fix="omit one", related=((percentage,),))
 
 
-def _overrides(repair: NodeRepair) -> Problems:
-    if wrong := list(valid_list("overrides", repair.overrides)):
-        yield from wrong
-        return
-    for index, override in enumerate(repair.overrides):
-        if not isinstance(override, NodeRepairOverride):
-            yield Problem(path=("overrides", index), given=override, fix="give a NodeRepairOverride(...)")
-
-
-def _one_action(repair: NodeRepair) -> Problems:
-    if any(_overrides(repair)):
-        return
-    names = [(each.condition, each.reason) for each in repair.overrides]
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            first = f"overrides[{names.index(name)}]"
-            allowed = f"{first} has this condition and reason too, and EKS takes one action for it"
-            yield Problem(path=("overrides", index), given=" ".join(name), allowed=allowed, fix="omit one of the two")
-
-
-def _nothing_without_repair(repair: NodeRepair) -> Problems:
-    if repair.enabled is not False:
-        return
-    given = {name: getattr(repair, name) for name in _COUNTS + _PERCENTAGES}
-    if not any(_overrides(repair)) and tuple(repair.overrides) != _faults_of_programs():
-        given["overrides"] = repair.overrides
-    for name, value in given.items():
-        if value is not None:
+@NodeRepair.rule
+def no_limits_without_repair(repair: NodeRepair) -> Problems:
+    """Reject limits and overrides where EKS repairs no node."""
+    for name, value in ({} if repair.enabled else repair.given()).items():
+        if name != "enabled":
             allowed, fix = "with enabled false EKS repairs no node", "omit it, or omit enabled"
             yield Problem(path=(name,), given=value, allowed=allowed, fix=fix, related=(("enabled",),))

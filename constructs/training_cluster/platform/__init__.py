@@ -1,1 +1,1 @@
-"""What is installed into a cluster for its jobs: device plugins, autoscaler, MPI operator."""
+"""Parts that are installed into a cluster for its jobs: device plugins, autoscaler, MPI operator."""

@@ -8,7 +8,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster, valid_running_version
+from training_cluster.checks import Cluster, Mirror, RunningVersion
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.lifecycle import after_node_addons
 from training_cluster.platform.helm_release import helm_release
@@ -16,7 +16,7 @@ from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_wildcard
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, KUBERNETES_VERSION
-from training_workloads.validation import check
+from training_workloads.keywords import checked
 
 __all__ = ["ClusterAutoscaler", "scale_from_zero_tags"]
 
@@ -41,7 +41,7 @@ _CHANGE = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAut
 
 
 def scale_from_zero_tags(devices: Mapping[str, str]) -> dict[str, str]:
-    """Return the tags of a node group by which the autoscaler knows what its nodes offer while it has none.
+    """Return the tags of a node group by which the autoscaler knows the devices of its nodes while it has none.
 
     It reads CPU, memory and GPUs from EC2, and labels and taints from EKS (`eks:DescribeNodegroup`), that of the
     capacity type included (https://github.com/kubernetes/autoscaler/pull/6261). It learns of EFA devices and huge pages
@@ -61,14 +61,15 @@ class ClusterAutoscaler(Construct):
         role: The role of its pods.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        cluster: eks.ICluster | eks.Cluster,
-        kubernetes_version: str | None = None,
-        mirror: str | None = None,
+        cluster: Cluster,
+        kubernetes_version: RunningVersion | None = None,
+        mirror: Mirror | None = None,
     ) -> None:
         """Define the autoscaler.
 
@@ -84,9 +85,7 @@ class ClusterAutoscaler(Construct):
                 autoscaler from another construct.
         """
         super().__init__(scope, id)
-        check(valid_cluster("cluster", cluster))
         version = kubernetes_version or str(getattr(cluster, "kubernetes_version", KUBERNETES_VERSION))
-        check(valid_running_version("kubernetes_version", version))
         own(self, cluster, "autoscaler")
         self.role = PodRole(self, "Role", cluster=cluster, namespace=_NAMESPACE, service_account=_SERVICE_ACCOUNT)
         _grant(self.role, cluster)

@@ -1,15 +1,14 @@
 """The device plugins, which report GPUs and EFA interfaces to the scheduler as resources."""
 
-from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster
+from training_cluster.checks import Cluster, Mirror
 from training_cluster.lifecycle import after_node_addons
 from training_cluster.platform.helm_release import helm_release
 from training_cluster.single_owner import own
 from training_workloads.catalog.nodes import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, gpu_toleration
 from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN
-from training_workloads.validation import check
+from training_workloads.keywords import checked
 
 __all__ = ["EfaDevicePlugin", "NvidiaDevicePlugin"]
 
@@ -21,9 +20,8 @@ class NvidiaDevicePlugin(Construct):
         chart: The Helm release.
     """
 
-    def __init__(
-        self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, mirror: str | None = None
-    ) -> None:
+    @checked
+    def __init__(self, scope: Construct, id: str, *, cluster: Cluster, mirror: Mirror | None = None) -> None:
         """Define the release.
 
         Args:
@@ -37,7 +35,6 @@ class NvidiaDevicePlugin(Construct):
             InputError: The cluster has this plugin from another construct, or `mirror` is not an ECR registry.
         """
         super().__init__(scope, id)
-        check(valid_cluster("cluster", cluster))
         # Two plugins for one device give the same device to two pods.
         own(self, cluster, f"plugin for {GPU_RESOURCE}")
         values = {"tolerations": [gpu_toleration()]}
@@ -54,9 +51,8 @@ class EfaDevicePlugin(Construct):
         chart: The Helm release.
     """
 
-    def __init__(
-        self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, mirror: str | None = None
-    ) -> None:
+    @checked
+    def __init__(self, scope: Construct, id: str, *, cluster: Cluster, mirror: Mirror | None = None) -> None:
         """Define the release.
 
         Args:
@@ -69,7 +65,6 @@ class EfaDevicePlugin(Construct):
             InputError: The cluster has this plugin from another construct, or `mirror` is not an ECR registry.
         """
         super().__init__(scope, id)
-        check(valid_cluster("cluster", cluster))
         own(self, cluster, f"plugin for {EFA_RESOURCE}")
         values = {
             "nodeSelector": {EFA_PRESENT_LABEL: "true"},

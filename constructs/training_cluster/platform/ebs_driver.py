@@ -7,14 +7,14 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster, valid_key
+from training_cluster.checks import Cluster, Key
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import ClusterDefaults, after_node_addons
 from training_cluster.platform.cluster_addon import cluster_addon
 from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_policy
-from training_workloads.validation import check
+from training_workloads.keywords import checked
 
 __all__ = ["EbsDriver"]
 
@@ -35,9 +35,8 @@ class EbsDriver(Construct):
         storage_class: The StorageClass.
     """
 
-    def __init__(
-        self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, encryption_key: kms.IKey | None = None
-    ) -> None:
+    @checked
+    def __init__(self, scope: Construct, id: str, *, cluster: Cluster, encryption_key: Key | None = None) -> None:
         """Define the driver.
 
         Args:
@@ -51,7 +50,6 @@ class EbsDriver(Construct):
             InputError: The cluster has a driver from another construct, or an argument is of another type.
         """
         super().__init__(scope, id)
-        check(valid_cluster("cluster", cluster), valid_key(encryption_key))
         own(self, cluster, "driver of EBS")
         target = cast(eks.ICluster, cluster)
         self.role = PodRole(self, "Role", cluster=cluster, namespace="kube-system", service_account=_SERVICE_ACCOUNT)

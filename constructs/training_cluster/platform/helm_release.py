@@ -6,10 +6,8 @@ from typing import Any, cast
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import valid_mirror
 from training_workloads.catalog.versions import HelmRelease
 from training_workloads.platform.mirror import chart_repository, mirrored
-from training_workloads.validation import check
 
 __all__ = ["helm_release"]
 
@@ -40,11 +38,7 @@ def helm_release(
         namespace: Its namespace; Helm creates one that does not exist. Default: kube-system.
         image_value: Path of the value that names the image's repository and tag.
         wait: Whether the deployment waits until the pods are ready.
-
-    Raises:
-        InputError: `mirror` is not an ECR registry.
     """
-    check(valid_mirror(mirror))
     if mirror:
         values = _with(values, (*image_value, "repository"), mirrored(release.image, mirror))
     return eks.HelmChart(

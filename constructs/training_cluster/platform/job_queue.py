@@ -1,14 +1,14 @@
 """Kueue and one queue of jobs: a job waits until the quota of a node group has room for all of its pods."""
 
 from collections.abc import Collection, Iterable
-from typing import Any, Protocol, cast
+from typing import Annotated, Any, Protocol, cast
 
 import jsii
 from aws_cdk import IStableAnyProducer, IStableStringProducer, Lazy
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import is_a, valid_cluster, valid_flag, valid_mirror
+from training_cluster.checks import Cluster, Mirror, NamespaceNames, as_tuple, is_a
 from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import ClusterDefaults, after_namespaces, after_node_addons
 from training_cluster.platform.helm_release import helm_release
@@ -16,6 +16,7 @@ from training_cluster.platform.kueue_values import IMAGE_VALUE, NAMESPACE, confi
 from training_cluster.single_owner import own
 from training_workloads.catalog.network_layers import HOSTNAME_LABEL
 from training_workloads.catalog.versions import KUEUE
+from training_workloads.keywords import checked, keywords_of
 from training_workloads.names import dns_label, dns_subdomain
 from training_workloads.platform.queue_manifests import (
     LAUNCHER_FLAVOR,
@@ -29,9 +30,10 @@ from training_workloads.platform.queue_manifests import (
     topology_name,
     topology_of,
 )
+from training_workloads.spec import Checked, Spec
 from training_workloads.validation import Path, Problem, Problems, at_least, check
 
-__all__ = ["MAX_JOBS", "QUEUE_NAME", "JobQueue", "fits_a_topology", "valid_flavor", "valid_queue"]
+__all__ = ["MAX_JOBS", "QUEUE_NAME", "JobQueue", "JobQueueOptions", "JobQueueSpec", "fits_a_topology", "valid_flavor"]
 
 #: The name that jobs give, unless another is given.
 QUEUE_NAME = "gpu"
@@ -42,7 +44,7 @@ MAX_JOBS = 12
 
 
 class _NodeGroup(Protocol):
-    """What a queue reads from a `GpuNodeGroup`, which is defined in a layer above."""
+    """The attributes of a `GpuNodeGroup`, which is defined in a layer above, that a queue reads."""
 
     name: str
     spec: Any
@@ -72,6 +74,57 @@ class _Configuration:
         return configuration_hash(text) if self._hashed else text
 
 
+def _group(name: str, group: Any) -> Problems:
+    if not (is_a(group, "spec") and is_a(group, "node_group")):
+        yield Problem(path=(name,), given=group, fix="give GpuNodeGroups, such as cluster.gpu_node_groups")
+
+
+def _groups(name: str, groups: Iterable[Any]) -> Problems:
+    for group in groups:
+        yield from _group(name, group)
+
+
+class JobQueueSpec(Spec):
+    """The queue of jobs.
+
+    Attributes:
+        queue_name: Its name, which jobs give as their queue.
+        topology: Whether Kueue chooses nodes close to each other (topology-aware scheduling), by placement group, by
+            the node labels of EKS for the network and by hostname. It counts the nodes that run, so each group needs a
+            fixed size.
+        max_jobs: Jobs that run at once: the quota of their launchers, on the nodes without GPUs. The default fits on
+            the system nodes of a `TrainingCluster`.
+    """
+
+    queue_name: Annotated[str, Checked(dns_label)] = QUEUE_NAME
+    topology: bool = False
+    max_jobs: Annotated[int, Checked(at_least, 1)] = MAX_JOBS
+
+
+class JobQueueOptions(JobQueueSpec):
+    """The keywords of `add_job_queue`.
+
+    Attributes:
+        mirror: ECR registry with copies of chart and image. Default: Kueue's registry.
+    """
+
+    mirror: Mirror | None = None
+
+
+class JobQueueProps(JobQueueOptions):
+    """The keywords of `JobQueue`.
+
+    Attributes:
+        cluster: The cluster with the nodes: ours or one of `aws_eks_v2`.
+        node_groups: The `GpuNodeGroup`s that it counts. Default: those that `add_node_group` adds.
+        namespaces: Namespaces whose jobs can enter it; `default` always can. Default: no other.
+    """
+
+    cluster: Cluster
+    node_groups: Annotated[Iterable[_NodeGroup], Checked(_groups, read=as_tuple, typed=tuple[Any, ...])] = ()
+    namespaces: NamespaceNames = ()
+
+
 class JobQueue(Construct):
     """Kueue, a flavor for each GPU node group, the quota of all at their maximum size, and an entrance per namespace.
 
@@ -80,40 +133,19 @@ class JobQueue(Construct):
 
     Attributes:
         queue_name: Name of the queue, which jobs give.
-        nodes: What the queue counts, by node group.
+        nodes: The nodes that the queue counts, by node group.
         namespaces: Namespaces whose jobs can enter.
         max_jobs: Jobs that run at once.
         chart: The Helm release of Kueue, with its resource definitions.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        cluster: eks.ICluster | eks.Cluster,
-        node_groups: Iterable[_NodeGroup] = (),
-        namespaces: Iterable[str] = (),
-        queue_name: str = QUEUE_NAME,
-        topology: bool = False,
-        max_jobs: int = MAX_JOBS,
-        mirror: str | None = None,
-    ) -> None:
+    @keywords_of(JobQueueProps)
+    def __init__(self, scope: Construct, id: str, props: JobQueueProps) -> None:
         """Define Kueue and the queue.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            cluster: The cluster with the nodes: ours or one of `aws_eks_v2`.
-            node_groups: The `GpuNodeGroup`s that it counts. Default: those that `add_node_group` adds.
-            namespaces: Namespaces whose jobs can enter it; `default` always can. Default: no other.
-            queue_name: Its name, which jobs give as their queue. Default: gpu.
-            topology: Whether Kueue chooses nodes close to each other (topology-aware scheduling), by placement group,
-                by the node labels of EKS for the network and by hostname. It counts the nodes that run, so each group
-                needs a fixed size. Default: no.
-            max_jobs: Jobs that run at once: the quota of their launchers, on the nodes without GPUs. Default: what fits
-                on the system nodes of a `TrainingCluster`.
-            mirror: ECR registry with copies of chart and image. Default: Kueue's registry.
 
         Raises:
             InputError: The cluster has a queue from another construct, Kubernetes does not allow a name, two node
@@ -121,18 +153,13 @@ class JobQueue(Construct):
                 Capacity Block.
         """
         super().__init__(scope, id)
-        check(
-            valid_cluster("cluster", cluster),
-            valid_queue(queue_name, max_jobs),
-            valid_flag("topology", topology),
-            valid_mirror(mirror),
-        )
+        cluster = props.cluster
         own(self, cluster, "queue of jobs")
-        self._cluster, self._topology = cast(eks.ICluster, cluster), topology
-        self.queue_name, self.max_jobs = queue_name, max_jobs
+        self._cluster, self._topology = cast(eks.ICluster, cluster), props.topology
+        self.queue_name, self.max_jobs = props.queue_name, props.max_jobs
         self.nodes: list[QueuedNodes] = []
         self.namespaces: list[str] = []
-        self.chart = self._kueue(mirror)
+        self.chart = self._kueue(props.mirror)
         after_node_addons(self, cluster)
         if isinstance(cluster, ClusterDefaults):
             cluster.order_of_admission().add(self.chart)
@@ -140,15 +167,16 @@ class JobQueue(Construct):
         self._topologies = Construct(self, "Topologies")
         self._flavors.node.add_dependency(self._topologies)
         self._apply(self._flavors, LAUNCHER_FLAVOR, launcher_flavor(self._topology_of((HOSTNAME_LABEL,))))
-        quota = cluster_queue(queue_name, Lazy.any(_Flavors(self)))
+        quota = cluster_queue(props.queue_name, Lazy.any(_Flavors(self)))
         # Kueue keeps a flavor that a queue still names, so the queue goes first.
         self._queue = self._apply(self, "Queue", quota)
         self._queue.node.add_dependency(self._flavors)
-        self.add_namespaces(["default", *namespaces])
-        for group in node_groups:
+        self.add_namespaces(["default", *props.namespaces])
+        for group in props.node_groups:
             self.add_node_group(group)
 
-    def add_node_group(self, group: _NodeGroup) -> None:
+    @checked
+    def add_node_group(self, group: Annotated[_NodeGroup, Checked(_group)]) -> None:
         """Count the nodes of one more node group.
 
         Args:
@@ -218,12 +246,6 @@ def _queued(group: _NodeGroup) -> QueuedNodes:
     )
 
 
-def valid_queue(queue_name: str, max_jobs: int) -> Problems:
-    """Reject a name that Kubernetes rejects, and a queue that admits no job."""
-    yield from dns_label("queue_name", queue_name)
-    yield from at_least("max_jobs", max_jobs, 1)
-
-
 def valid_flavor(path: Path, group: str, taken: Collection[str]) -> Problems:
     """Reject a node group whose flavor Kubernetes rejects, the queue has already, or is one too many.
 
@@ -281,11 +303,8 @@ def fits_a_topology(group: str, spec: Any) -> Problems:
         )
 
 
-def _valid_group(group: Any, flavors: Collection[str], *, topology: bool) -> Problems:
-    """Reject what is no node group, one without a flavor, and one that Kueue cannot choose nodes of."""
-    if not (is_a(group, "spec") and is_a(group, "node_group")):
-        yield Problem(path=("node_groups",), given=group, fix="give GpuNodeGroups, such as cluster.gpu_node_groups")
-        return
+def _valid_group(group: _NodeGroup, flavors: Collection[str], *, topology: bool) -> Problems:
+    """Reject a node group without a flavor, and one whose nodes Kueue cannot choose."""
     yield from valid_flavor(("node_groups",), group.name, flavors)
     if topology:
         yield from fits_a_topology(group.name, group.spec)

@@ -1,16 +1,15 @@
 """The MPI operator, installed in a cluster."""
 
 import cdk8s
-from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster, valid_mirror
+from training_cluster.checks import Cluster, Mirror
 from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import after_admission, after_node_addons
 from training_cluster.single_owner import own
 from training_workloads import MpiJobDefinitionChart, MpiOperatorChart
+from training_workloads.keywords import checked
 from training_workloads.platform.job_disruption_budget import JobDisruptionBudgetChart
-from training_workloads.validation import check
 
 __all__ = ["MpiOperator"]
 
@@ -24,14 +23,15 @@ class MpiOperator(Construct):
             waits for the jobs of the namespace `default` that hold theirs; `Namespaces` has that of the others.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        cluster: eks.ICluster | eks.Cluster,
+        cluster: Cluster,
         gang_scheduler: str | None = None,
-        mirror: str | None = None,
+        mirror: Mirror | None = None,
     ) -> None:
         """Install the operator.
 
@@ -48,7 +48,6 @@ class MpiOperator(Construct):
                 not an ECR registry.
         """
         super().__init__(scope, id)
-        check(valid_cluster("cluster", cluster), valid_mirror(mirror))
         own(self, cluster, "MPI operator")
         after_node_addons(self, cluster)
         after_admission(self, cluster)

@@ -1,20 +1,16 @@
 """Namespaces of jobs."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import cdk8s
-from aws_cdk import Token
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster, valid_list
+from training_cluster.checks import Cluster, NamespaceNames
 from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.single_owner import own
-from training_workloads.names import dns_label
+from training_workloads.keywords import checked
 from training_workloads.platform.job_disruption_budget import JobDisruptionBudgetChart
-from training_workloads.validation import Problems, check
 
 __all__ = ["Namespaces"]
 
@@ -30,7 +26,8 @@ class Namespaces(Construct):
         names: Their names, without `default`.
     """
 
-    def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, names: Iterable[str]) -> None:
+    @checked
+    def __init__(self, scope: Construct, id: str, *, cluster: Cluster, names: NamespaceNames) -> None:
         """Define the namespaces.
 
         Args:
@@ -44,13 +41,12 @@ class Namespaces(Construct):
                 namespace.
         """
         super().__init__(scope, id)
-        given = _given(names)
-        check(valid_cluster("cluster", cluster), _valid_names(given))
         self._cluster = cast(eks.ICluster, cluster)
         self.names: list[str] = []
-        self.add(given)
+        self.add(names)
 
-    def add(self, names: Iterable[str]) -> None:
+    @checked
+    def add(self, names: NamespaceNames) -> None:
         """Define more namespaces.
 
         Args:
@@ -59,26 +55,10 @@ class Namespaces(Construct):
         Raises:
             InputError: Kubernetes does not allow a name, or another construct defines the namespace.
         """
-        given = _given(names)
-        check(_valid_names(given))
-        new = sorted(set(given) - {_ALWAYS_EXISTS, *self.names})
+        new = sorted(set(names) - {_ALWAYS_EXISTS, *self.names})
         for name in new:
             own(self, self._cluster, f"namespace {name}")
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             budget = JobDisruptionBudgetChart(cdk8s.App(), "DisruptionBudget", namespace=name).to_json()
             apply_manifest(self, name, cluster=self._cluster, documents=[namespace, *budget])
         self.names = sorted([*self.names, *new])
-
-
-def _given(names: Iterable[str]) -> Iterable[str]:
-    return names if isinstance(names, str) else list(names)
-
-
-def _valid_names(names: Any) -> Problems:
-    """Reject one name in the place of a list, whose letters would be its items, and what is not a DNS label."""
-    if isinstance(names, str):
-        yield from valid_list("names", names)
-        return
-    for number, name in enumerate(names):
-        if not Token.is_unresolved(name):
-            yield from (replace(problem, path=("names", number)) for problem in dns_label("names", name))

@@ -1,24 +1,25 @@
 """Images that every GPU node of a cluster pulls when it joins."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated
 
 import cdk8s
 from aws_cdk import Annotations, Token
-from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import valid_cluster, valid_list
+from training_cluster.checks import Cluster
 from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import ClusterDefaults, after_node_addons
 from training_cluster.single_owner import own
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.nodes import image_disk_gb
+from training_workloads.keywords import checked
 from training_workloads.names import image_fix
 from training_workloads.platform.image_pre_pull import ImagePrePullChart
-from training_workloads.validation import Problem, Problems, check
+from training_workloads.spec import Checked
+from training_workloads.validation import Problem, Problems
 
-__all__ = ["PrePulledImages"]
+__all__ = ["Images", "PrePulledImages"]
 
 # An unpacked image for GPUs: 6.2 GB were measured (docs/images.md), and AWS states its times of a pull for 10 GB
 # (docs/constructs/gpu-node-group.md). While the DaemonSet is replaced, a node has the old and the new one.
@@ -30,6 +31,19 @@ _COPIES = 2
 _USABLE_PERCENT = 85
 
 
+def _images(name: str, images: Sequence[str]) -> Problems:
+    """Reject an empty list, and text that is not the address of an image."""
+    if not images:
+        yield Problem(path=(name,), given=images, fix="give the address of an image")
+    for index, image in enumerate(images):
+        if not Token.is_unresolved(image) and (fix := image_fix(image)):
+            yield Problem(path=(name, index), given=image, fix=fix)
+
+
+#: Addresses of images, one or more.
+Images = Annotated[Sequence[str], Checked(_images, typed=tuple[str, ...])]
+
+
 class PrePulledImages(Construct):
     """Has GPU nodes pull images when they join, and keep them.
 
@@ -37,9 +51,8 @@ class PrePulledImages(Construct):
         manifest: The DaemonSet.
     """
 
-    def __init__(
-        self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, images: Sequence[str]
-    ) -> None:
+    @checked
+    def __init__(self, scope: Construct, id: str, *, cluster: Cluster, images: Images) -> None:
         """Define the DaemonSet.
 
         Args:
@@ -52,7 +65,6 @@ class PrePulledImages(Construct):
             InputError: The cluster has no kubectl or has pre-pulled images already, or an address is not one.
         """
         super().__init__(scope, id)
-        check(valid_cluster("cluster", cluster), valid_images("images", images))
         own(self, cluster, "pre-pulled images")
         chart = ImagePrePullChart(cdk8s.App(), "ImagePrePull", images=list(images))
         self.manifest = apply_manifest(self, "Resource", cluster=cluster, documents=chart.to_json())
@@ -72,20 +84,3 @@ class PrePulledImages(Construct):
                 f"{number} images of {_IMAGE_GB} GB, each also in its next version, need {needed} GB, more than "
                 f"{_USABLE_PERCENT} % of the disk of {listed}; name only the images that most jobs use",
             )
-
-
-def valid_images(name: str, images: Any) -> Problems:
-    """Reject what is not a list with the address of an image.
-
-    Args:
-        name: The argument, as the user typed it.
-        images: What they gave.
-    """
-    if wrong := list(valid_list(name, images)):
-        yield from wrong
-    elif not images:
-        yield Problem(path=(name,), given=images, fix="give the address of an image")
-    else:
-        for index, image in enumerate(images):
-            if not Token.is_unresolved(image) and (fix := image_fix(image)):
-                yield Problem(path=(name, index), given=image, fix=fix)

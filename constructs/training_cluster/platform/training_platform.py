@@ -1,4 +1,4 @@
-"""What every training cluster has for its jobs: device plugins, autoscaler and MPI operator."""
+"""The parts of every training cluster for its jobs: device plugins, autoscaler and MPI operator."""
 
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct

@@ -6,29 +6,20 @@ from typing import Any, cast
 import jsii
 from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_ecr as ecr
-from aws_cdk import aws_efs as efs
-from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_subnets, valid_vpc
+from training_cluster.checks import Subnets, Vpc
 from training_cluster.network.endpoints import Services
 from training_cluster.network.security_group_rules import allow_all
 from training_cluster.network.training_network import private_subnets
-from training_cluster.sagemaker.training_role import DATA_PREFIX, RESULTS_PREFIX, SageMakerTrainingRole
+from training_cluster.sagemaker.training_role import SageMakerTrainingRole, TrainingRoleProps
 from training_cluster.stack_order import order_stacks
-from training_cluster.storage.elastic_file_system import (
-    ElasticFileSystem,
-    ImportedElasticFileSystem,
-    open_nfs_port,
-    valid_elastic,
-)
-from training_cluster.storage.lustre_file_system import LustreFileSystemBase, open_lustre_ports
-from training_cluster.storage.lustre_volume import valid_lustre
+from training_cluster.storage.elastic_file_system import Elastic, open_nfs_port
+from training_cluster.storage.lustre_file_system import open_lustre_ports
+from training_cluster.storage.lustre_volume import Lustre
 from training_cluster.suppressions import suppress_wildcard
+from training_workloads.keywords import keywords_of
 from training_workloads.validation import MISSING, Problem, Problems, check
 
 __all__ = ["SageMakerTraining", "sagemaker_services"]
@@ -37,7 +28,7 @@ _SERVICE = ec2.InterfaceVpcEndpointAwsService
 
 # Of a training job only the S3 traffic is known to leave through its VPC: SageMaker pulls the image itself
 # (https://docs.aws.amazon.com/sagemaker/latest/dg/train-vpc.html, read 2026-11-23), and S3 has a gateway endpoint.
-# The others are for what a program or a notebook calls; AWS's page does not say which way the logs take.
+# The others are for services that a program or a notebook calls; AWS's page does not say which way the logs take.
 _SERVICES = {
     "EcrApi": _SERVICE.ECR,
     "EcrDocker": _SERVICE.ECR_DOCKER,
@@ -63,9 +54,26 @@ def sagemaker_services(*, notebook: bool = False) -> Services:
     return _SERVICES | (_NOTEBOOK_SERVICES if notebook else {})
 
 
+class SageMakerTrainingProps(TrainingRoleProps):
+    """The keywords of `SageMakerTraining`.
+
+    Attributes:
+        vpc: The VPC, with a way to S3 from its private subnets.
+        subnets: Private subnets; a job runs in one of them. With Lustre, give the one of its zone: EFA does not cross
+            zones, and Lustre traffic between them costs money. Default: all private subnets of the VPC.
+        lustre: A Lustre file system that jobs mount. Default: none.
+        elastic_file_system: An Elastic File System that jobs mount. Default: none.
+    """
+
+    vpc: Vpc
+    subnets: Subnets | None = None
+    lustre: Lustre | None = None
+    elastic_file_system: Elastic | None = None
+
+
 @jsii.implements(iam.IGrantable, ec2.IConnectable)
 class SageMakerTraining(Construct):
-    """What a request for a training job names: a role, subnets and a security group, with the file systems open to it.
+    """The role, subnets and security group that a request for a training job names, with the file systems open to it.
 
     It is a grantee, as its role is: `other_bucket.grant_read(training)`; and it has `connections`.
 
@@ -78,61 +86,25 @@ class SageMakerTraining(Construct):
         security_group: The group of the hosts, with all traffic from and to itself, which MPI, NCCL and EFA need.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        vpc: ec2.IVpc,
-        bucket: s3.IBucket,
-        repository: ecr.IRepository,
-        subnets: Sequence[ec2.ISubnet] | None = None,
-        lustre: LustreFileSystemBase | fsx.LustreFileSystem | None = None,
-        elastic_file_system: ElasticFileSystem | ImportedElasticFileSystem | efs.IFileSystem | None = None,
-        data_prefix: str = DATA_PREFIX,
-        results_prefix: str = RESULTS_PREFIX,
-        encryption_key: kms.IKey | None = None,
-    ) -> None:
+    @keywords_of(SageMakerTrainingProps)
+    def __init__(self, scope: Construct, id: str, props: SageMakerTrainingProps) -> None:
         """Define role, group and rules.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            vpc: The VPC, with a way to S3 from its private subnets.
-            bucket: The bucket of data sets and results.
-            repository: The repository of the training images.
-            subnets: Private subnets; a job runs in one of them. With Lustre, give the one of its zone: EFA does not
-                cross zones, and Lustre traffic between them costs money. Default: all private subnets of the VPC.
-            lustre: A Lustre file system that jobs mount. Default: none.
-            elastic_file_system: An Elastic File System that jobs mount. Default: none.
-            data_prefix: Folder of the bucket that jobs read; `/` for the whole bucket. Default: `data`.
-            results_prefix: Folder of the bucket that jobs read and write. Default: `runs`.
-            encryption_key: Key of the bucket. Default: the bucket's own, if the bucket knows it.
 
         Raises:
             InputError: An argument is of another type, a prefix is no folder, the VPC has no private subnet, or a stack
                 would wait for itself.
         """
-        check(
-            valid_vpc("vpc", vpc),
-            () if subnets is None else valid_subnets(subnets),
-            () if lustre is None else valid_lustre("lustre", lustre),
-            () if elastic_file_system is None else valid_elastic("elastic_file_system", elastic_file_system),
-        )
-        self.subnets = private_subnets(vpc) if subnets is None else list(subnets)
+        vpc, lustre, elastic_file_system = props.vpc, props.lustre, props.elastic_file_system
+        self.subnets = private_subnets(vpc) if props.subnets is None else list(props.subnets)
         check(_at_least_one(self.subnets))
         order_stacks(scope, id, vpc=vpc, lustre=lustre, elastic_file_system=elastic_file_system)
         super().__init__(scope, id)
-        self.vpc, self.bucket, self.repository = vpc, bucket, repository
-        self.role = SageMakerTrainingRole(
-            self,
-            "Role",
-            bucket=bucket,
-            repository=repository,
-            data_prefix=data_prefix,
-            results_prefix=results_prefix,
-            encryption_key=encryption_key,
-        )
+        self.vpc, self.bucket, self.repository = vpc, props.bucket, props.repository
+        self.role = SageMakerTrainingRole(self, "Role", **props.given(TrainingRoleProps))
         self.security_group = ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc, description=_DESCRIPTION)
         group = cast(ec2.ISecurityGroup, self.security_group)
         # "For EFA-enabled instances, ensure that both inbound and outbound connections allow all traffic from the same
@@ -154,7 +126,7 @@ class SageMakerTraining(Construct):
         return self.security_group.connections
 
     def grant_submit(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal what `trainctl sagemaker` needs: the outputs, the image's digest, jobs and their logs.
+        """Allow a principal the actions of `trainctl sagemaker`: the outputs, the image's digest, jobs and their logs.
 
         Args:
             grantee: The principal, such as a role of a team.

@@ -1,22 +1,21 @@
-"""What training jobs of SageMaker may do: read the data set, write the results, pull the image."""
+"""Permissions of training jobs on SageMaker: read the data set, write the results, pull the image."""
 
 from aws_cdk import Aws, Stack
-from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_bucket, valid_key, valid_repository
-from training_cluster.identity.folder_access import allow_folder, allow_key_through_s3, valid_prefix
+from training_cluster.checks import Bucket, Key, Repository
+from training_cluster.identity.folder_access import Folder, allow_folder, allow_key_through_s3
 from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import suppress, suppress_wildcard
-from training_workloads.validation import check
+from training_workloads.keywords import keywords_of
+from training_workloads.spec import Spec
 
 __all__ = [
     "DATA_PREFIX",
     "RESULTS_PREFIX",
     "SageMakerTrainingRole",
+    "TrainingRoleProps",
     "allow_logs",
     "allow_network_interfaces",
     "sagemaker_principal",
@@ -41,6 +40,24 @@ _NETWORK_INTERFACES = (
 _LOGS = ("logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents")
 
 
+class TrainingRoleProps(Spec):
+    """The keywords of `SageMakerTrainingRole`.
+
+    Attributes:
+        bucket: The bucket of data sets and results.
+        repository: The repository of the training images.
+        data_prefix: Folder of the bucket that jobs read; `/` for the whole bucket.
+        results_prefix: Folder of the bucket that jobs read and write; `trainctl sagemaker` writes below `runs`.
+        encryption_key: Key of the bucket. Default: the bucket's own, if the bucket knows it.
+    """
+
+    bucket: Bucket
+    repository: Repository
+    data_prefix: Folder = DATA_PREFIX
+    results_prefix: Folder = RESULTS_PREFIX
+    encryption_key: Key | None = None
+
+
 class SageMakerTrainingRole(iam.Role):
     """The execution role of training jobs, with the permissions that SageMaker documents, scoped where it allows it.
 
@@ -48,43 +65,23 @@ class SageMakerTrainingRole(iam.Role):
     2026-11-23). It is a grantee: `other_bucket.grant_read(role)` adds to its permissions.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        bucket: s3.IBucket,
-        repository: ecr.IRepository,
-        data_prefix: str = DATA_PREFIX,
-        results_prefix: str = RESULTS_PREFIX,
-        encryption_key: kms.IKey | None = None,
-    ) -> None:
+    @keywords_of(TrainingRoleProps)
+    def __init__(self, scope: Construct, id: str, props: TrainingRoleProps) -> None:
         """Define the role.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            bucket: The bucket of data sets and results.
-            repository: The repository of the training images.
-            data_prefix: Folder of the bucket that jobs read; `/` for the whole bucket. Default: `data`.
-            results_prefix: Folder of the bucket that jobs read and write. Default: `runs`.
-            encryption_key: Key of the bucket. Default: the bucket's own, if the bucket knows it.
 
         Raises:
             InputError: An argument is of another type, a prefix is no folder, or a stack would wait for itself.
         """
-        check(
-            valid_bucket(bucket),
-            valid_repository(repository),
-            valid_prefix("data_prefix", data_prefix),
-            valid_prefix("results_prefix", results_prefix),
-            valid_key(encryption_key),
-        )
+        bucket, repository, encryption_key = props.bucket, props.repository, props.encryption_key
         order_stacks(scope, id, bucket=bucket, repository=repository, encryption_key=encryption_key)
         super().__init__(scope, id, assumed_by=sagemaker_principal())
         self._bucket, self._key = bucket, encryption_key or bucket.encryption_key
-        self._data_prefix, self._results_prefix = data_prefix, results_prefix
-        # What a job deletes below /opt/ml/checkpoints, such as an old checkpoint, SageMaker deletes in S3 too
+        self._data_prefix, self._results_prefix = props.data_prefix, props.results_prefix
+        # Files that a job deletes below /opt/ml/checkpoints, such as an old checkpoint, SageMaker deletes in S3 too
         # (https://docs.aws.amazon.com/sagemaker/latest/dg/model-checkpoints.html, read 2026-11-23).
         self.allow_objects(self, delete=True)
         repository.grant_pull(self)
@@ -115,7 +112,7 @@ def sagemaker_principal() -> iam.IPrincipal:
 
 
 def allow_logs(role: iam.Role, kind: str) -> None:
-    """Allow a role to write the logs of what it runs.
+    """Allow a role to write the logs of its jobs.
 
     SageMaker creates the group with the first log of the account: ADR 0025 says why no stack owns it.
 
@@ -130,7 +127,7 @@ def allow_logs(role: iam.Role, kind: str) -> None:
 
 
 def allow_network_interfaces(role: iam.Role) -> None:
-    """Allow a role what SageMaker needs in a VPC.
+    """Allow a role the actions that SageMaker needs in a VPC.
 
     "Don't scope in the policy with any conditions or resource filters", as the validation of a job fails otherwise:
     https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html (read 2026-11-23, on processing jobs).

@@ -1,4 +1,4 @@
-"""What the volumes of both file systems share: the manifest, and the order of creation and deletion."""
+"""The base of the volumes of both file systems: the manifest, and the order of creation and deletion."""
 
 from collections.abc import Iterable
 from typing import Any, cast

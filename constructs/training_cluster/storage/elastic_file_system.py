@@ -1,46 +1,54 @@
 """An Elastic File System for code, notebooks and small files, and its volume in the cluster."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import cdk8s
 import jsii
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
-from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import (
-    is_a,
-    unless_token,
-    valid_cluster,
-    valid_flag,
-    valid_key,
-    valid_security_group,
-    valid_subnets,
-    valid_vpc,
-)
+from training_cluster.checks import Cluster, Key, KnownChecked, SecurityGroup, Subnets, Vpc, has, is_a
 from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.network.security_group_rules import allow_tcp
 from training_cluster.network.training_network import private_subnets
 from training_cluster.stack_order import order_stacks
 from training_cluster.storage.cluster_volume import Volume, valid_nodes
 from training_workloads.jobs.volumes import EFS_CLAIM
+from training_workloads.keywords import checked, keywords_of
 from training_workloads.mpijob.programs import UID
 from training_workloads.platform.efs_volume import EfsVolumeChart
 from training_workloads.platform.file_systems import efs_access_point_id, efs_id
+from training_workloads.spec import Checked, Spec
 from training_workloads.validation import MISSING, Problem, Problems, check
 
-__all__ = ["ElasticFileSystem", "ElasticVolume", "ImportedElasticFileSystem", "open_nfs_port", "valid_elastic"]
+__all__ = ["Elastic", "ElasticFileSystem", "ElasticVolume", "ImportedElasticFileSystem", "open_nfs_port"]
 
 _NFS = 2049
 _FOLDER = "/training"
 
 # The jobs' user may do everything, its group may read.
 _PERMISSIONS = "750"
+
+_GIVE_AN_ACCESS_POINT = "give one, such as file_system.add_access_point(...)"
+
+
+class ElasticFileSystemAttributes(Spec):
+    """An existing file system.
+
+    Attributes:
+        file_system_id: `fs-…`.
+        access_point_id: `fsap-…`, an access point of it.
+        security_group: The group of its mount targets, which an `ElasticVolume` opens to the nodes. Default: its rules
+            admit the nodes on TCP 2049 already.
+    """
+
+    file_system_id: Annotated[str, KnownChecked(efs_id)]
+    access_point_id: Annotated[str, KnownChecked(efs_access_point_id)]
+    security_group: SecurityGroup | None = None
 
 
 class ElasticFileSystem(efs.FileSystem):
@@ -56,15 +64,16 @@ class ElasticFileSystem(efs.FileSystem):
             `<id>SecurityGroup`.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        vpc: ec2.IVpc,
-        subnets: Sequence[ec2.ISubnet] | None = None,
+        vpc: Vpc,
+        subnets: Subnets | None = None,
         for_sagemaker: bool = False,
-        encryption_key: kms.IKey | None = None,
+        encryption_key: Key | None = None,
     ) -> None:
         """Define the file system.
 
@@ -81,12 +90,6 @@ class ElasticFileSystem(efs.FileSystem):
         Raises:
             InputError: `vpc`, a subnet or `encryption_key` is of another type, or `for_sagemaker` is not a bool.
         """
-        check(
-            valid_vpc("vpc", vpc),
-            valid_flag("for_sagemaker", for_sagemaker),
-            () if subnets is None else valid_subnets(subnets),
-            valid_key(encryption_key),
-        )
         order_stacks(scope, id, vpc=vpc, encryption_key=encryption_key)
         self.vpc = vpc
         self.security_group = _security_group(scope, f"{id}SecurityGroup", vpc)
@@ -104,7 +107,7 @@ class ElasticFileSystem(efs.FileSystem):
             file_system_policy=_policy(for_sagemaker=for_sagemaker),
             # The policy is complete: without this, CDK adds a statement that lets clients be root.
             allow_anonymous_access=True,
-            # Paid by what is read and written; bursting would slow a small file system down to almost nothing.
+            # Paid by bytes read and written; bursting would slow a small file system down to almost nothing.
             throughput_mode=efs.ThroughputMode.ELASTIC,
             lifecycle_policy=efs.LifecyclePolicy.AFTER_30_DAYS,
             out_of_infrequent_access_policy=efs.OutOfInfrequentAccessPolicy.AFTER_1_ACCESS,
@@ -119,30 +122,20 @@ class ElasticFileSystem(efs.FileSystem):
         return self.access_point.access_point_id
 
     @staticmethod
+    @keywords_of(ElasticFileSystemAttributes)
     def from_elastic_file_system_attributes(
-        scope: Construct,
-        id: str,
-        *,
-        file_system_id: str,
-        access_point_id: str,
-        security_group: ec2.ISecurityGroup | None = None,
+        scope: Construct, id: str, attributes: ElasticFileSystemAttributes
     ) -> "ImportedElasticFileSystem":
         """Import an existing file system; `aws efs describe-access-points` shows its two ids.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            file_system_id: `fs-…`.
-            access_point_id: `fsap-…`, an access point of it.
-            security_group: The group of its mount targets, which an `ElasticVolume` opens to the nodes. Default: its
-                rules admit the nodes on TCP 2049 already.
 
         Raises:
             InputError: A value is not an EFS id, or `security_group` is of another type.
         """
-        return ImportedElasticFileSystem(
-            scope, id, file_system_id=file_system_id, access_point_id=access_point_id, security_group=security_group
-        )
+        return ImportedElasticFileSystem(scope, id, **attributes.given())
 
 
 @jsii.implements(ec2.IConnectable)
@@ -154,31 +147,12 @@ class ImportedElasticFileSystem(Construct):
         access_point_id: `fsap-…`.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        file_system_id: str,
-        access_point_id: str,
-        security_group: ec2.ISecurityGroup | None = None,
-    ) -> None:
-        """Refer to the file system.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-            file_system_id: `fs-…`.
-            access_point_id: `fsap-…`, an access point of it.
-            security_group: The group of its mount targets. Default: its rules admit the nodes already.
-
-        Raises:
-            InputError: A value is not an EFS id, or `security_group` is of another type.
-        """
-        check(*_valid_ids(file_system_id, access_point_id), valid_security_group(security_group))
+    @keywords_of(ElasticFileSystemAttributes)
+    def __init__(self, scope: Construct, id: str, attributes: ElasticFileSystemAttributes) -> None:
+        """Refer to the file system."""
         super().__init__(scope, id)
-        self.file_system_id, self.access_point_id = file_system_id, access_point_id
-        groups = [security_group] if security_group else []
+        self.file_system_id, self.access_point_id = attributes.file_system_id, attributes.access_point_id
+        groups = [attributes.security_group] if attributes.security_group else []
         self._connections = ec2.Connections(security_groups=groups, default_port=ec2.Port.tcp(_NFS))
 
     @property
@@ -233,6 +207,17 @@ def _policy(*, for_sagemaker: bool) -> iam.PolicyDocument:
     return iam.PolicyDocument(statements=[mount] if for_sagemaker else [mount, plain_text])
 
 
+def _elastic(name: str, file_system: Any) -> Problems:
+    """Reject objects that are no Elastic File System, such as one for Lustre."""
+    if not isinstance(file_system, ImportedElasticFileSystem) and not is_a(file_system, "mount_targets_available"):
+        fix = "give an ElasticFileSystem, or import one with ElasticFileSystem.from_elastic_file_system_attributes"
+        yield Problem(path=(name,), given=file_system, fix=fix)
+
+
+#: An Elastic File System of this library, imported or not, or one of the CDK.
+Elastic = Annotated[ElasticFileSystem | ImportedElasticFileSystem | efs.IFileSystem, Checked(_elastic)]
+
+
 class ElasticVolume(Volume):
     """The file system as a static volume and a claim in the cluster, with NFS open to the nodes.
 
@@ -240,14 +225,15 @@ class ElasticVolume(Volume):
         manifest: The volume and the claim.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        cluster: eks.ICluster | eks.Cluster,
-        file_system: ElasticFileSystem | ImportedElasticFileSystem | efs.IFileSystem,
-        access_point: efs.IAccessPoint | None = None,
+        cluster: Cluster,
+        file_system: Elastic,
+        access_point: Annotated[efs.IAccessPoint, Checked(has, "access_point_id", _GIVE_AN_ACCESS_POINT)] | None = None,
         claim: str = EFS_CLAIM,
         namespace: str = "default",
     ) -> None:
@@ -268,14 +254,8 @@ class ElasticVolume(Volume):
                 another kind, its stack waits for this one, or it has no access point, or Kubernetes does not allow a
                 name.
         """
-        check(
-            valid_cluster("cluster", cluster),
-            valid_elastic("file_system", file_system),
-            _valid_access_point(access_point, file_system),
-            valid_nodes("cluster", cluster, file_system),
-        )
+        check(_needed_access_point(access_point, file_system), valid_nodes("cluster", cluster, file_system))
         access_point_id = access_point.access_point_id if access_point else _own_access_point_id(file_system)
-        check(*_valid_ids(file_system.file_system_id, access_point_id))
         super().__init__(scope, id, cluster=cluster, file_system=file_system, claim=claim)
         chart = EfsVolumeChart(
             cdk8s.App(),
@@ -310,21 +290,16 @@ def open_nfs_port(scope: Construct, connections: ec2.Connections, clients: ec2.I
         allow_tcp(scope, str(number), group=group, peer=clients, ports=ports, description="NFS from its clients")
 
 
-def valid_elastic(name: str, file_system: Any) -> Problems:
-    """Reject what is not an Elastic File System, such as one for Lustre."""
-    if not isinstance(file_system, ImportedElasticFileSystem) and not is_a(file_system, "mount_targets_available"):
-        fix = "give an ElasticFileSystem, or import one with ElasticFileSystem.from_elastic_file_system_attributes"
-        yield Problem(path=(name,), given=file_system, fix=fix)
-
-
-def _valid_access_point(access_point: Any, file_system: Any) -> Problems:
+def _needed_access_point(access_point: Any, file_system: Any) -> Problems:
     """Require one with a file system of the CDK: its root belongs to root, and jobs could not write."""
-    fix = "give one, such as file_system.add_access_point(...)"
-    if access_point is not None and not is_a(access_point, "access_point_id"):
-        yield Problem(path=("access_point",), given=access_point, fix=fix)
-    elif access_point is None and hasattr(file_system, "grant_root_access") and not _has_access_point(file_system):
-        allowed = "jobs cannot write to the root of a file system"
-        yield Problem(path=("access_point",), given=MISSING, allowed=allowed, fix=fix, related=(("file_system",),))
+    if access_point is None and hasattr(file_system, "grant_root_access") and not _has_access_point(file_system):
+        yield Problem(
+            path=("access_point",),
+            given=MISSING,
+            allowed="jobs cannot write to the root of a file system",
+            fix=_GIVE_AN_ACCESS_POINT,
+            related=(("file_system",),),
+        )
 
 
 def _has_access_point(file_system: Any) -> bool:
@@ -333,10 +308,3 @@ def _has_access_point(file_system: Any) -> bool:
 
 def _own_access_point_id(file_system: Any) -> str:
     return str(file_system.access_point_id)
-
-
-def _valid_ids(file_system_id: str, access_point_id: str) -> tuple[Problems, Problems]:
-    return (
-        unless_token(efs_id("file_system_id", file_system_id), file_system_id),
-        unless_token(efs_access_point_id("access_point_id", access_point_id), access_point_id),
-    )

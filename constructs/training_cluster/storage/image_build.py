@@ -8,12 +8,11 @@ from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_bucket, valid_key, valid_repository
+from training_cluster.checks import Bucket, Key, Repository
 from training_cluster.suppressions import suppress, suppress_services_log_key, suppress_wildcard
-from training_workloads.validation import check
+from training_workloads.keywords import checked
 
 __all__ = ["ImageBuild"]
 
@@ -42,14 +41,15 @@ class ImageBuild(codebuild.Project):
     Nothing starts it by itself, and it costs nothing while it does not run.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        repository: ecr.IRepository,
-        bucket: s3.IBucket,
-        encryption_key: kms.IKey | None = None,
+        repository: Repository,
+        bucket: Bucket,
+        encryption_key: Key | None = None,
     ) -> None:
         """Define the project.
 
@@ -58,12 +58,11 @@ class ImageBuild(codebuild.Project):
             id: Id in the scope.
             repository: Where it pushes images.
             bucket: Versioned bucket of the folders, which are uploaded as `images/source.zip`.
-            encryption_key: Key of the logs and of what a build keeps. Default: keys of CloudWatch and of S3.
+            encryption_key: Key of the logs and of the build's files. Default: keys of CloudWatch and of S3.
 
         Raises:
             InputError: An argument is of another type.
         """
-        check(valid_repository(repository), valid_bucket(bucket), valid_key(encryption_key))
         self._bucket = bucket
         self._logs = _log_group(scope, f"{id}Logs", encryption_key)
         super().__init__(
@@ -73,7 +72,7 @@ class ImageBuild(codebuild.Project):
             build_spec=codebuild.BuildSpec.from_object(_build_spec()),
             environment=_environment(repository),
             encryption_key=encryption_key,
-            # CDK would add what other projects need: reports, other log groups, the whole bucket's list.
+            # CDK would add permissions that other projects need: reports, other log groups, the whole bucket's list.
             role=self._role(scope, f"{id}Role", repository).without_policy_updates(),
             logging=codebuild.LoggingOptions(cloud_watch=codebuild.CloudWatchLoggingOptions(log_group=self._logs)),
             timeout=_LIMIT,
@@ -84,7 +83,7 @@ class ImageBuild(codebuild.Project):
         suppress(self, why, "AwsSolutions-CB3", "CKV_AWS_316")
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal what `trainctl image build --with codebuild` needs: upload, start, follow the log.
+        """Allow a principal the actions of `trainctl image build --with codebuild`: upload, start, follow the log.
 
         Args:
             grantee: The principal, such as a role of a team.

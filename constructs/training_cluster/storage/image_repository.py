@@ -2,13 +2,12 @@
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ecr as ecr
-from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import valid_key
+from training_cluster.checks import Key
 from training_cluster.constant_exports import export_always
 from training_cluster.suppressions import suppress
-from training_workloads.validation import check
+from training_workloads.keywords import checked
 
 __all__ = ["ImageRepository"]
 
@@ -18,7 +17,8 @@ _UNTAGGED_IMAGES_KEPT = 10
 class ImageRepository(ecr.Repository):
     """A repository of training images, scanned on push. Retained on deletion."""
 
-    def __init__(self, scope: Construct, id: str, *, encryption_key: kms.IKey | None = None) -> None:
+    @checked
+    def __init__(self, scope: Construct, id: str, *, encryption_key: Key | None = None) -> None:
         """Define the repository.
 
         Args:
@@ -30,7 +30,6 @@ class ImageRepository(ecr.Repository):
         Raises:
             InputError: `encryption_key` is of another type.
         """
-        check(valid_key(encryption_key))
         super().__init__(
             scope,
             id,

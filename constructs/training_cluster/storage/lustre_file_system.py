@@ -1,10 +1,8 @@
 """FSx for Lustre whose folders mirror prefixes of a bucket."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from aws_cdk import Duration, RemovalPolicy, Size, SizeRoundingBehavior, Token, Tokenization
+from aws_cdk import Duration, RemovalPolicy, Size, Token, Tokenization
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
@@ -12,15 +10,15 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import unless_token, valid_bucket, valid_key, valid_security_group, valid_subnet, valid_vpc
+from training_cluster.checks import Bucket, Key, KnownChecked, SecurityGroup, Subnet, Vpc
 from training_cluster.network.security_group_rules import allow_all, allow_tcp
 from training_cluster.stack_order import order_stacks
-from training_cluster.storage.data_repository import DataRepository
-from training_cluster.storage.lustre_spec import LustreSpec
-from training_workloads.catalog.lustre import LUSTRE_SMALLEST_GIB
+from training_cluster.storage.lustre_spec import WHOLE_GIB, LustreSpec
 from training_workloads.catalog.versions import LUSTRE_VERSION
+from training_workloads.keywords import keywords_of
 from training_workloads.platform.file_systems import lustre_dns_name, lustre_id, lustre_mount_name
-from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, check
+from training_workloads.spec import Converted, Spec
+from training_workloads.validation import MISSING, Problem, Problems
 
 __all__ = ["LustreFileSystem", "LustreFileSystemBase", "lustre_metric", "open_lustre_ports"]
 
@@ -54,7 +52,7 @@ def lustre_metric(file_system: fsx.IFileSystem, name: str, **options: Any) -> cl
 
 
 class LustreFileSystemBase(fsx.FileSystemBase):
-    """What a file system of this library and an imported one have in common.
+    """The interface of a file system of this library and of an imported one.
 
     Attributes:
         capacity_gib: Storage in GiB; text if it is a token.
@@ -97,6 +95,56 @@ class LustreFileSystemBase(fsx.FileSystemBase):
         return self.metric("FreeDataStorageCapacity", **options)
 
 
+class LustreFileSystemAttributes(Spec):
+    """An existing file system.
+
+    Attributes:
+        file_system_id: `fs-…`.
+        dns_name: DNS name that clients mount.
+        mount_name: FSx's name for the root of the file system.
+        capacity_gib: Storage, as a size or a whole number of GiB, as the volume shows it.
+        security_group: The group of its network interfaces, which a `LustreVolume` opens to the nodes. Default: its
+            rules admit the nodes on TCP 988 and 1018 to 1023 already.
+    """
+
+    file_system_id: Annotated[str, KnownChecked(lustre_id)]
+    dns_name: Annotated[str, KnownChecked(lustre_dns_name)]
+    mount_name: Annotated[str, KnownChecked(lustre_mount_name)]
+    capacity_gib: Annotated[Converted[Size | float, int], WHOLE_GIB]
+    security_group: SecurityGroup | None = None
+
+
+class LustreFileSystemProps(LustreSpec):
+    """The keywords of `LustreFileSystem`.
+
+    Attributes:
+        data_repositories: Up to 8 folders that mirror prefixes of the bucket. Default: one, root to root, where there
+            is a bucket. Empty: none.
+        vpc: The VPC of the subnet.
+        subnet: Its subnet, in the zone of the nodes that use it.
+        bucket: The bucket behind its data repositories. Default: none.
+        encryption_key: Key of the stored files of PERSISTENT_2; SCRATCH_2 always has FSx's own. Default: FSx's own key.
+    """
+
+    vpc: Vpc
+    subnet: Subnet
+    bucket: Bucket | None = None
+    encryption_key: Key | None = None
+
+
+@LustreFileSystemProps.rule
+def data_repositories_have_a_bucket(props: LustreFileSystemProps) -> Problems:
+    """Reject data repositories without a bucket."""
+    if props.bucket is None and props.given().get("data_repositories"):
+        yield Problem(
+            path=("bucket",),
+            given=MISSING,
+            allowed="its data repositories need one",
+            fix="give a bucket, or no data repositories",
+            related=(("data_repositories",),),
+        )
+
+
 class LustreFileSystem(LustreFileSystemBase):
     """A file system whose folders mirror prefixes of a bucket.
 
@@ -104,7 +152,7 @@ class LustreFileSystem(LustreFileSystemBase):
     only where a data repository has both keys for it: otherwise `rm` on Lustre never deletes an object.
 
     It has no backups: FSx makes none of a file system with data repositories, nor of a scratch one
-    (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateBackup.html). Export what must be kept.
+    (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateBackup.html). Export files that must be kept.
 
     Attributes:
         vpc: The VPC of its subnet.
@@ -114,99 +162,46 @@ class LustreFileSystem(LustreFileSystemBase):
         security_group: The group of its network interfaces.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        vpc: ec2.IVpc,
-        subnet: ec2.ISubnet,
-        bucket: s3.IBucket | None = None,
-        deployment_type: fsx.LustreDeploymentType | str = fsx.LustreDeploymentType.PERSISTENT_2,
-        capacity: Size | float = LUSTRE_SMALLEST_GIB,
-        throughput_mbps_per_tib: float | None = None,
-        efa: bool = False,
-        data_repositories: Sequence[DataRepository] | None = None,
-        encryption_key: kms.IKey | None = None,
-    ) -> None:
+    @keywords_of(LustreFileSystemProps)
+    def __init__(self, scope: Construct, id: str, props: LustreFileSystemProps) -> None:
         """Define the file system.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            vpc: The VPC of the subnet.
-            subnet: Its subnet, in the zone of the nodes that use it.
-            bucket: The bucket behind its data repositories.
-            deployment_type: `PERSISTENT_2`, which is replicated in its zone, or `SCRATCH_2`, which loses files when a
-                server fails. Default: PERSISTENT_2.
-            capacity: Storage, as a size or a whole number of GiB: 1200 or a multiple of 2400; with EFA a multiple of
-                38400, 19200, 9600 or 4800 for the four throughput classes. Default: 1200 GiB.
-            throughput_mbps_per_tib: Throughput class of PERSISTENT_2 in MB/s per TiB of storage: 125, 250, 500 or
-                1000. Default: 125; SCRATCH_2 has 200 and no choice.
-            efa: Whether clients can reach it with EFA, on PERSISTENT_2 only. Default: TCP only.
-            data_repositories: Up to 8 folders that mirror prefixes of the bucket. Default: one, root to root, where
-                there is a bucket.
-            encryption_key: Key of the stored files. Default, and always with SCRATCH_2: FSx's own key.
 
         Raises:
             InputError: FSx does not offer the combination, an argument is of another type, or its stack waits for
                 this one.
         """
-        repositories = _default_repositories(bucket) if data_repositories is None else data_repositories
-        check(
-            valid_vpc("vpc", vpc),
-            valid_subnet(subnet),
-            _bucket_or_no_repositories(bucket, repositories),
-            valid_key(encryption_key),
-        )
-        kind, size = getattr(deployment_type, "value", deployment_type), _gib(capacity)
-        self.spec = _spec(kind, size, throughput_mbps_per_tib, efa, repositories)
+        vpc, subnet, bucket, encryption_key = props.vpc, props.subnet, props.bucket, props.encryption_key
+        self.spec: LustreSpec = props if bucket else props.replaced(data_repositories=())
         order_stacks(scope, id, vpc=vpc, subnet=subnet, bucket=bucket, encryption_key=encryption_key)
         super().__init__(scope, id)
-        self.vpc, self.efa, self.capacity_gib = vpc, efa, _as_text_if_token(self.spec.capacity_gib)
+        self.vpc, self.efa, self.capacity_gib = vpc, props.efa, _as_text_if_token(props.capacity_gib)
         self.security_group = ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc, description="FSx for Lustre")
         self._connections = ec2.Connections(security_groups=[self.security_group], default_port=_DEFAULT_PORT)
         self.file_system = self._create(subnet, encryption_key)
-        # What must stay is in the bucket: the file system can be deleted with the cluster.
+        # Data that must stay is in the bucket: the file system can be deleted with the cluster.
         self.apply_removal_policy(RemovalPolicy.DESTROY)
         self._connect_servers()
         self.data_repositories = self._associate(bucket) if bucket else {}
 
     @staticmethod
+    @keywords_of(LustreFileSystemAttributes)
     def from_lustre_file_system_attributes(
-        scope: Construct,
-        id: str,
-        *,
-        file_system_id: str,
-        dns_name: str,
-        mount_name: str,
-        capacity: Size | float,
-        security_group: ec2.ISecurityGroup | None = None,
+        scope: Construct, id: str, attributes: LustreFileSystemAttributes
     ) -> LustreFileSystemBase:
         """Import an existing file system; `aws fsx describe-file-systems` shows its values.
 
         Args:
             scope: A stack, or a construct in one.
             id: Id in the scope.
-            file_system_id: `fs-…`.
-            dns_name: DNS name that clients mount.
-            mount_name: FSx's name for the root of the file system.
-            capacity: Storage, as a size or a whole number of GiB, as the volume shows it.
-            security_group: The group of its network interfaces, which a `LustreVolume` opens to the nodes. Default: its
-                rules admit the nodes on TCP 988 and 1018 to 1023 already.
 
         Raises:
             InputError: A value is not of a Lustre file system.
         """
-        return _ImportedLustreFileSystem(
-            scope,
-            id,
-            file_system_id=file_system_id,
-            dns_name=dns_name,
-            mount_name=mount_name,
-            capacity=capacity,
-            security_group=security_group,
-        )
+        return _ImportedLustreFileSystem(scope, id, attributes)
 
     def _create(self, subnet: ec2.ISubnet, encryption_key: kms.IKey | None) -> fsx.CfnFileSystem:
         persistent = self.spec.deployment_type == "PERSISTENT_2"
@@ -288,43 +283,25 @@ class LustreFileSystem(LustreFileSystemBase):
 
 
 class _ImportedLustreFileSystem(LustreFileSystemBase):
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        file_system_id: str,
-        dns_name: str,
-        mount_name: str,
-        capacity: Size | float,
-        security_group: ec2.ISecurityGroup | None,
-    ) -> None:
-        gib = _gib(capacity)
-        check(
-            unless_token(lustre_id("file_system_id", file_system_id), file_system_id),
-            unless_token(lustre_dns_name("dns_name", dns_name), dns_name),
-            unless_token(lustre_mount_name("mount_name", mount_name), mount_name),
-            unless_token(at_least("capacity", gib, 1), gib),
-            valid_security_group(security_group),
-        )
+    def __init__(self, scope: Construct, id: str, attributes: LustreFileSystemAttributes) -> None:
         super().__init__(scope, id)
-        self._id, self._dns_name, self._mount_name = file_system_id, dns_name, mount_name
+        self._attributes = attributes
         # Nodes use TCP: whether EFA is open between them and the file system is not known.
-        self.efa, self.capacity_gib = False, _as_text_if_token(gib)
-        groups = [security_group] if security_group else []
+        self.efa, self.capacity_gib = False, _as_text_if_token(attributes.capacity_gib)
+        groups = [attributes.security_group] if attributes.security_group else []
         self._connections = ec2.Connections(security_groups=groups, default_port=_DEFAULT_PORT)
 
     @property
     def file_system_id(self) -> str:
-        return self._id
+        return self._attributes.file_system_id
 
     @property
     def dns_name(self) -> str:
-        return self._dns_name
+        return self._attributes.dns_name
 
     @property
     def mount_name(self) -> str:
-        return self._mount_name
+        return self._attributes.mount_name
 
 
 def open_lustre_ports(
@@ -347,53 +324,6 @@ def open_lustre_ports(
         if isinstance(file_system, LustreFileSystemBase) and file_system.efa:
             allow_all(rules, "EfaServersIn", "EfaServersOut", group=servers, peer=clients, description=_EFA_RULE)
             allow_all(rules, "EfaClientsIn", "EfaClientsOut", group=clients, peer=servers, description=_EFA_RULE)
-
-
-def _default_repositories(bucket: s3.IBucket | None) -> tuple[DataRepository, ...]:
-    return (DataRepository(),) if bucket else ()
-
-
-def _bucket_or_no_repositories(bucket: Any, repositories: Any) -> Problems:
-    if bucket is not None:
-        yield from valid_bucket(bucket)
-    elif repositories:
-        yield Problem(
-            path=("bucket",),
-            given=MISSING,
-            allowed="its data repositories need one",
-            fix="give a bucket, or no data repositories",
-            related=(("data_repositories",),),
-        )
-
-
-def _spec(deployment_type: Any, gib: Any, throughput: Any, efa: bool, repositories: Any) -> LustreSpec:
-    """Return the spec; its problems name the arguments of the construct."""
-    try:
-        return LustreSpec(
-            deployment_type=deployment_type,
-            capacity_gib=gib,
-            throughput_mbps_per_tib=throughput,
-            efa=efa,
-            data_repositories=tuple(repositories) if isinstance(repositories, list) else repositories,
-        )
-    except InputError as error:
-        problems = (
-            replace(each, path=("capacity",)) if each.path == ("capacity_gib",) else each for each in error.problems
-        )
-        raise InputError(*problems) from None
-
-
-def _gib(capacity: Any) -> Any:
-    """Return a size in GiB; a rule rejects what is neither a size nor a whole number."""
-    if not isinstance(capacity, Size):
-        return capacity
-    try:
-        gib = capacity.to_gibibytes(rounding=SizeRoundingBehavior.NONE)
-    except RuntimeError:  # CDK converts no token from one unit to another.
-        allowed = "a value that only the deployment knows must be in GiB"
-        problem = Problem(path=("capacity",), given=capacity, allowed=allowed, fix="give Size.gibibytes(...)")
-        raise InputError(problem) from None
-    return int(gib) if not Token.is_unresolved(gib) and gib == int(gib) else gib
 
 
 def _as_text_if_token(gib: int) -> int | str:

@@ -1,14 +1,13 @@
-"""Kind, size and speed of a Lustre file system, and what FSx rejects: one rule, one function.
+"""Kind, size and speed of a Lustre file system, and the combinations that FSx rejects: one rule, one function."""
 
-A rule that needs a value which another rule rejects yields nothing, so that each problem is reported once.
-"""
+from collections.abc import Sequence
+from typing import Annotated, Any, cast
 
-from dataclasses import dataclass
-from typing import Any
+from aws_cdk import Size, SizeRoundingBehavior, Token
+from aws_cdk import aws_fsx as fsx
+from pydantic import Field
 
-from aws_cdk import Token
-
-from training_cluster.checks import valid_flag
+from training_cluster.checks import KnownChecked
 from training_cluster.storage.data_repository import DataRepository
 from training_workloads.catalog.lustre import (
     LUSTRE_EFA_STEPS_GIB,
@@ -18,61 +17,94 @@ from training_workloads.catalog.lustre import (
     LUSTRE_THROUGHPUTS,
     lustre_capacity_gib,
 )
-from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
+from training_workloads.spec import Checked, Converted, Spec
+from training_workloads.validation import InputError, Problem, Problems, at_least, one_of
 
-__all__ = ["RULES", "LustreSpec"]
+__all__ = ["WHOLE_GIB", "LustreSpec"]
 
-_ROOT_TO_ROOT = (DataRepository(),)
+_CLASSES = LUSTRE_THROUGHPUTS["PERSISTENT_2"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LustreSpec:
+def _gib(capacity: Any) -> Any:
+    """Return a size in GiB; the rule rejects other objects and fractions."""
+    if not isinstance(capacity, Size):
+        return capacity
+    try:
+        gib = capacity.to_gibibytes(rounding=SizeRoundingBehavior.NONE)
+    except RuntimeError:  # CDK converts no token from one unit to another.
+        allowed = "a value that only the deployment knows must be in GiB"
+        problem = Problem(path=(), given=capacity, allowed=allowed, fix="give Size.gibibytes(...)")
+        raise InputError(problem) from None
+    return int(gib) if not Token.is_unresolved(gib) and gib == int(gib) else gib
+
+
+#: The check of a storage that is a size of the CDK or a whole number of GiB, and is kept as the number.
+WHOLE_GIB = KnownChecked(at_least, 1, read=_gib)
+
+
+def _few(name: str, repositories: Sequence[DataRepository]) -> Problems:
+    """Reject more than 8.
+
+    https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
+    """
+    if len(repositories) > LUSTRE_MAX_DATA_REPOSITORIES:
+        yield Problem(
+            path=(name,),
+            given=[repository.path for repository in repositories],
+            allowed=f"a file system has at most {LUSTRE_MAX_DATA_REPOSITORIES}",
+            fix="use a common parent folder instead of several of its children",
+        )
+
+
+class LustreSpec(Spec):
     """A Lustre 2.15 file system on SSD; its files are compressed with LZ4.
 
     Attributes:
         deployment_type: `PERSISTENT_2`, which is replicated in its zone, or `SCRATCH_2`, which loses files when a
-            server fails. Default: PERSISTENT_2.
+            server fails.
         capacity_gib: Storage in GiB: 1200 or a multiple of 2400; with EFA a multiple of 38400, 19200, 9600 or 4800 for
-            the four throughput classes. Default: 1200.
+            the four throughput classes.
         throughput_mbps_per_tib: Throughput class of PERSISTENT_2 in MB/s per TiB of storage: 125, 250, 500 or 1000.
             Default: 125; SCRATCH_2 has 200 and no choice.
-        efa: Whether clients can reach it with EFA, on PERSISTENT_2 only. Default: TCP only.
+        efa: Whether clients can reach it with EFA, on PERSISTENT_2 only; without, over TCP.
         data_repositories: Up to 8 folders that mirror prefixes of the bucket. Default: one, root to root. Empty: none.
     """
 
-    deployment_type: str = "PERSISTENT_2"
-    capacity_gib: int = LUSTRE_SMALLEST_GIB
-    throughput_mbps_per_tib: int | None = None
+    deployment_type: Annotated[
+        Converted[fsx.LustreDeploymentType | str, str],
+        Checked(one_of, LUSTRE_THROUGHPUTS, read=lambda given: getattr(given, "value", given)),
+    ] = Field(default="PERSISTENT_2", validate_default=True)
+    capacity_gib: Annotated[Converted[Size | float, int], WHOLE_GIB] = Field(
+        default=LUSTRE_SMALLEST_GIB, validate_default=True
+    )
+    throughput_mbps_per_tib: Annotated[float, KnownChecked(at_least, 1)] | None = Field(
+        default=None, examples=[_CLASSES[0]]
+    )
     efa: bool = False
-    data_repositories: tuple[DataRepository, ...] = _ROOT_TO_ROOT
-
-    def __post_init__(self) -> None:
-        """Check what FSx would reject."""
-        enforce(self, RULES)
+    data_repositories: Annotated[Sequence[DataRepository], Checked(_few, typed=tuple[DataRepository, ...])] = Field(
+        default=(DataRepository(),), examples=["[{path: /data, prefix: data/}]"]
+    )
 
     @property
     def mbps_per_tib(self) -> int:
         """Throughput of each TiB in MB/s: the class that was given, else the deployment type's first."""
         if self.throughput_mbps_per_tib is not None:
-            return self.throughput_mbps_per_tib
+            return cast(int, self.throughput_mbps_per_tib)
         return LUSTRE_THROUGHPUTS[self.deployment_type][0]
 
 
-def deployment_type_is_known(spec: LustreSpec) -> Problems:
-    """Reject older types, which cannot have a data repository association, or are slower for the same price."""
-    yield from one_of("deployment_type", spec.deployment_type, LUSTRE_THROUGHPUTS)
-
-
+@LustreSpec.rule
 def throughput_is_a_class_of_persistent_storage(spec: LustreSpec) -> Problems:
-    """Reject what is not one of the four classes of SSD storage.
+    """Reject other throughputs than the four classes of SSD storage.
 
     https://docs.aws.amazon.com/fsx/latest/LustreGuide/managing-throughput-capacity.html
     """
     wanted = spec.throughput_mbps_per_tib
     if spec.deployment_type == "PERSISTENT_2" and wanted is not None and not Token.is_unresolved(wanted):
-        yield from one_of("throughput_mbps_per_tib", wanted, LUSTRE_THROUGHPUTS["PERSISTENT_2"])
+        yield from one_of("throughput_mbps_per_tib", wanted, _CLASSES)
 
 
+@LustreSpec.rule
 def scratch_storage_has_one_throughput(spec: LustreSpec) -> Problems:
     """Reject a class with SCRATCH_2: FSx accepts PerUnitStorageThroughput with persistent storage only.
 
@@ -88,19 +120,14 @@ def scratch_storage_has_one_throughput(spec: LustreSpec) -> Problems:
         )
 
 
-def capacity_is_a_number(spec: LustreSpec) -> Problems:
-    """Reject what is not a size; FSx checks a token."""
-    if not Token.is_unresolved(spec.capacity_gib):
-        yield from at_least("capacity_gib", spec.capacity_gib, 1)
-
-
+@LustreSpec.rule
 def capacity_is_offered(spec: LustreSpec) -> Problems:
     """Reject other sizes than those without EFA (StorageCapacity).
 
     https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html
     """
     offered = _offered_gib(spec, efa_throughput=None)
-    if spec.efa is False and offered != spec.capacity_gib:
+    if not spec.efa and offered != spec.capacity_gib:
         yield Problem(
             path=("capacity_gib",),
             given=spec.capacity_gib,
@@ -109,13 +136,14 @@ def capacity_is_offered(spec: LustreSpec) -> Problems:
         )
 
 
+@LustreSpec.rule
 def capacity_is_offered_with_efa(spec: LustreSpec) -> Problems:
     """Reject sizes between the steps of EFA-enabled file systems, which depend on the class.
 
     https://docs.aws.amazon.com/fsx/latest/LustreGuide/increase-storage-capacity.html
     """
-    known = spec.deployment_type == "PERSISTENT_2" and spec.mbps_per_tib in list(LUSTRE_EFA_STEPS_GIB)
-    if spec.efa is not True or not known:
+    known = spec.deployment_type == "PERSISTENT_2" and spec.mbps_per_tib in LUSTRE_EFA_STEPS_GIB
+    if not spec.efa or not known:
         return
     offered = _offered_gib(spec, efa_throughput=spec.mbps_per_tib)
     if offered != spec.capacity_gib:
@@ -131,24 +159,19 @@ def capacity_is_offered_with_efa(spec: LustreSpec) -> Problems:
 
 
 def _offered_gib(spec: LustreSpec, *, efa_throughput: int | None) -> int:
-    """Return the capacity itself where FSx offers it or `capacity_is_a_number` rejects it, else the next larger one."""
-    capacity = spec.capacity_gib
-    if Token.is_unresolved(capacity) or not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 1:
-        return capacity
-    return lustre_capacity_gib(capacity, efa_throughput=efa_throughput)
+    """Return the capacity itself where FSx offers it or alone knows it, else the next larger one."""
+    if Token.is_unresolved(spec.capacity_gib):
+        return spec.capacity_gib
+    return lustre_capacity_gib(spec.capacity_gib, efa_throughput=efa_throughput)
 
 
-def efa_is_a_flag(spec: LustreSpec) -> Problems:
-    """Reject non-bools: 'no' is true to Python."""
-    yield from valid_flag("efa", spec.efa)
-
-
+@LustreSpec.rule
 def efa_needs_persistent_storage(spec: LustreSpec) -> Problems:
     """Reject EFA with SCRATCH_2: only PERSISTENT_2 can be EFA-enabled.
 
     https://pub.dev/documentation/pulumi_aws/latest/fsx/LustreFileSystem/efaEnabled.html
     """
-    if spec.efa is True and spec.deployment_type == "SCRATCH_2":
+    if spec.efa and spec.deployment_type == "SCRATCH_2":
         yield Problem(
             path=("efa",),
             given=True,
@@ -158,48 +181,14 @@ def efa_needs_persistent_storage(spec: LustreSpec) -> Problems:
         )
 
 
-def data_repositories_have_their_type(spec: LustreSpec) -> Problems:
-    """Reject None and mappings, which are for the configuration file."""
-    given: Any = spec.data_repositories
-    if not isinstance(given, list | tuple):
-        fix = "give a list of DataRepository(...), empty for none"
-        yield Problem(path=("data_repositories",), given=given, fix=fix)
-        return
-    for number, each in enumerate(given):
-        if not isinstance(each, DataRepository):
-            fix = "give DataRepository(path=..., prefix=...)"
-            yield Problem(path=("data_repositories", number), given=each, fix=fix)
-
-
-def _repositories(spec: LustreSpec) -> list[tuple[int, DataRepository]]:
-    """Return those that have their type, with their positions."""
-    given: Any = spec.data_repositories
-    listed = given if isinstance(given, list | tuple) else ()
-    return [(number, each) for number, each in enumerate(listed) if isinstance(each, DataRepository)]
-
-
-def data_repositories_are_few(spec: LustreSpec) -> Problems:
-    """Reject more than 8.
-
-    https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
-    """
-    paths = [repository.path for _, repository in _repositories(spec)]
-    if len(paths) > LUSTRE_MAX_DATA_REPOSITORIES:
-        yield Problem(
-            path=("data_repositories",),
-            given=paths,
-            allowed=f"a file system has at most {LUSTRE_MAX_DATA_REPOSITORIES}",
-            fix="use a common parent folder instead of several of its children",
-        )
-
-
+@LustreSpec.rule
 def paths_do_not_overlap(spec: LustreSpec) -> Problems:
     """Reject paths of which one contains another (FileSystemPath).
 
     https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
     """
     known: list[tuple[int, str]] = []
-    for number, repository in _repositories(spec):
+    for number, repository in enumerate(spec.data_repositories):
         path = f"{repository.path.rstrip('/')}/"
         for other_number, other in known:
             if path.startswith(other) or other.startswith(path):
@@ -214,13 +203,14 @@ def paths_do_not_overlap(spec: LustreSpec) -> Problems:
         known.append((number, path))
 
 
+@LustreSpec.rule
 def prefixes_differ(spec: LustreSpec) -> Problems:
     """Reject a prefix that two data repositories share.
 
     https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateDataRepositoryAssociation.html
     """
     first: dict[str, int] = {}
-    for number, repository in _repositories(spec):
+    for number, repository in enumerate(spec.data_repositories):
         earlier = first.setdefault(repository.prefix.rstrip("/"), number)
         if earlier != number:
             yield Problem(
@@ -230,19 +220,3 @@ def prefixes_differ(spec: LustreSpec) -> Problems:
                 fix="give each data repository a different prefix, such as data and runs",
                 related=(("data_repositories", earlier, "prefix"),),
             )
-
-
-RULES = (
-    deployment_type_is_known,
-    throughput_is_a_class_of_persistent_storage,
-    scratch_storage_has_one_throughput,
-    capacity_is_a_number,
-    capacity_is_offered,
-    capacity_is_offered_with_efa,
-    efa_is_a_flag,
-    efa_needs_persistent_storage,
-    data_repositories_have_their_type,
-    data_repositories_are_few,
-    paths_do_not_overlap,
-    prefixes_differ,
-)

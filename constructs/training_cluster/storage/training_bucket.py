@@ -3,15 +3,14 @@
 from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import valid_key
+from training_cluster.checks import Key
 from training_cluster.constant_exports import export_always
 from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import suppress
-from training_workloads.validation import check
+from training_workloads.keywords import checked
 
 __all__ = ["TrainingBucket"]
 
@@ -43,7 +42,8 @@ class TrainingBucket(s3.Bucket):
             the id `<id>AccessLogs`.
     """
 
-    def __init__(self, scope: Construct, id: str, *, encryption_key: kms.IKey | None = None) -> None:
+    @checked
+    def __init__(self, scope: Construct, id: str, *, encryption_key: Key | None = None) -> None:
         """Define the bucket.
 
         Args:
@@ -54,7 +54,6 @@ class TrainingBucket(s3.Bucket):
         Raises:
             InputError: `encryption_key` is of another type.
         """
-        check(valid_key(encryption_key))
         order_stacks(scope, id, encryption_key=encryption_key)
         self.access_logs = _access_logs(scope, f"{id}AccessLogs")
         super().__init__(

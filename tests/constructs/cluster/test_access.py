@@ -1,23 +1,25 @@
+from collections.abc import Iterable
 from typing import Any
 
 import aws_cdk as cdk
 import pytest
 
-from training_cluster.cluster.access import valid_admin_arns, valid_public_access_cidrs
-from training_workloads.validation import Problems
+from tests.constructs.keyword import problems_of
+from training_cluster.cluster.access import AdminArns, PublicCidrs, public_access_is_limited
+from training_workloads.validation import Problem
 
 ROLE = "arn:aws:iam::111122223333:role/team/Admin"
 
 
-def texts(problems: Problems) -> list[str]:
+def texts(problems: Iterable[Problem]) -> list[str]:
     return [str(problem) for problem in problems]
 
 
 def test_accepts_what_eks_accepts() -> None:
-    assert not texts(valid_public_access_cidrs("a", ["203.0.113.7/32", "198.51.100.0/24"]))
+    assert not texts(problems_of(PublicCidrs, ["203.0.113.7/32", "198.51.100.0/24"]))
     assert not texts(
-        valid_admin_arns(
-            "a", [ROLE, "arn:aws-us-gov:iam::111122223333:user/me", "arn:aws-eusc:iam::111122223333:role/Admin"]
+        problems_of(
+            AdminArns, [ROLE, "arn:aws-us-gov:iam::111122223333:user/me", "arn:aws-eusc:iam::111122223333:role/Admin"]
         )
     )
 
@@ -67,29 +69,25 @@ def test_accepts_what_eks_accepts() -> None:
     ],
 )
 def test_rejects_addresses_that_eks_rejects(cidrs: Any, message: str) -> None:
-    assert texts(valid_public_access_cidrs("a", cidrs)) == [message]
+    assert texts(problems_of(PublicCidrs, cidrs)) == [message]
 
 
 def test_reports_every_address() -> None:
-    problems = valid_public_access_cidrs("a", ["10.0.0.0/8", "0.0.0.0/0", "x"])
-    assert [(problem.path, problem.given) for problem in problems] == [
-        (("a", 0), "10.0.0.0/8"),
-        (("a", 2), "x"),
-        (("a",), ["0.0.0.0/0"]),
-    ]
+    problems = problems_of(PublicCidrs, ["10.0.0.0/8", "0.0.0.0/0", "x"])
+    assert [(problem.path, problem.given) for problem in problems] == [(("a", 0), "10.0.0.0/8"), (("a", 2), "x")]
 
 
 def test_accepts_a_large_part_of_the_internet_with_a_second_key() -> None:
-    assert not texts(valid_public_access_cidrs("a", ["0.0.0.0/1"], allow_any_address=True))
-    assert not texts(valid_public_access_cidrs("a", ["8.0.0.0/8"]))
+    assert not texts(public_access_is_limited(["0.0.0.0/1"], allow_any_address=True))
+    assert not texts(public_access_is_limited(["8.0.0.0/8"], allow_any_address=False))
 
 
 def test_accepts_the_whole_internet_with_a_second_key() -> None:
-    assert not texts(valid_public_access_cidrs("a", ["0.0.0.0/0"], allow_any_address=True))
+    assert not texts(public_access_is_limited(["0.0.0.0/0"], allow_any_address=True))
 
 
 def test_accepts_an_address_that_is_a_token() -> None:
-    assert not texts(valid_public_access_cidrs("a", [cdk.Token.as_string({"Ref": "Office"}), "203.0.113.7/32"]))
+    assert not texts(problems_of(PublicCidrs, [cdk.Token.as_string({"Ref": "Office"}), "203.0.113.7/32"]))
 
 
 @pytest.mark.parametrize(
@@ -137,14 +135,14 @@ def test_accepts_an_address_that_is_a_token() -> None:
     ],
 )
 def test_rejects_principals_that_eks_rejects(arns: Any, message: str) -> None:
-    assert texts(valid_admin_arns("a", arns)) == [message]
+    assert texts(problems_of(AdminArns, arns)) == [message]
 
 
 def test_reports_every_principal() -> None:
     session = "arn:aws:sts::111122223333:assumed-role/Admin/me"
-    problems = valid_admin_arns("a", ["Admin", session, "x", ROLE])
+    problems = problems_of(AdminArns, ["Admin", session, "x", ROLE])
     assert [problem.path for problem in problems] == [("a", 0), ("a", 1), ("a", 2)]
 
 
 def test_accepts_a_principal_that_is_a_token() -> None:
-    assert not texts(valid_admin_arns("a", [cdk.Token.as_string({"Ref": "Admin"}), ROLE]))
+    assert not texts(problems_of(AdminArns, [cdk.Token.as_string({"Ref": "Admin"}), ROLE]))

@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.constructs.rules import rules_of
-from training_cluster.config import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig, existing
+from training_cluster.config import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_workloads import InputError
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "private_subnet_ids": ("subnet-0123456789abcdef0",)}
@@ -44,9 +43,3 @@ def test_rejects_what_is_not_an_id(section: Any, fields: dict[str, Any], message
     with pytest.raises(InputError) as caught:
         section(**fields)
     assert str(caught.value).startswith(message)
-
-
-def test_there_is_a_rule_for_each_key() -> None:
-    keys = {key for section in (VPC, LUSTRE, EFS) for key in section} | {"security_group_id"}
-    # Both file systems have an id, each with its rule; the group's rule is one.
-    assert len(rules_of(existing)) == len(keys) + 1

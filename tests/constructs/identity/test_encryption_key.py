@@ -7,7 +7,6 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 
 from training_cluster import TrainingCluster, TrainingNetwork
-from training_cluster.checks import valid_key
 from training_cluster.identity.encryption_key import TrainingKey
 from training_workloads import InputError
 
@@ -72,14 +71,6 @@ def test_admits_cloudwatch_for_log_groups_of_this_account(key: dict[str, Any]) -
 def test_each_wildcard_principal_has_a_condition(key: dict[str, Any]) -> None:
     for each in key["Properties"]["KeyPolicy"]["Statement"]:
         assert "Condition" in each or each["Principal"] != {"AWS": "*"}
-
-
-def test_rejects_what_is_no_key() -> None:
-    (problem,) = valid_key("alias/training")
-    assert str(problem) == (
-        "'encryption_key' is 'alias/training'; give a key, such as a TrainingKey or Key.from_key_arn(...)"
-    )
-    assert not list(valid_key(None))
 
 
 ALIAS: Any = "alias/training"

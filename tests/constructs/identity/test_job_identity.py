@@ -7,10 +7,11 @@ from aws_cdk import assertions
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
+from tests.constructs.keyword import problems_of
 from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
 from training_cluster import TrainingBucket, TrainingCluster, TrainingKey
-from training_cluster.identity.folder_access import valid_prefix
+from training_cluster.identity.folder_access import Folder
 from training_cluster.identity.job_identity import JobIdentity
 from training_workloads import InputError
 
@@ -116,7 +117,7 @@ def test_a_bucket_of_another_stack(site: Site) -> None:
     ],
 )
 def test_rejects_a_prefix_that_is_no_folder(prefix: str, message: str) -> None:
-    assert [str(problem) for problem in valid_prefix("prefix", prefix)] == [message]
+    assert [str(problem) for problem in problems_of(Folder, prefix, "prefix")] == [message]
 
 
 @pytest.mark.parametrize("argument", ["service_account", "namespace"])
@@ -129,7 +130,7 @@ def test_rejects_a_name_that_kubernetes_does_not_allow(argument: str, site: Site
 
 @pytest.mark.parametrize("prefix", ["/", "/runs", "runs/", "runs/.hidden", cdk.Token.as_string({"Ref": "Folder"})])
 def test_allows_the_usual_spellings_of_a_folder(prefix: str) -> None:
-    assert not list(valid_prefix("prefix", prefix))
+    assert not problems_of(Folder, prefix)
 
 
 def test_reports_all_problems_together(site: Site) -> None:

@@ -7,8 +7,9 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Template
 
+from tests.constructs.keyword import problems_of
 from tests.constructs.site import Site, properties
-from training_cluster.monitoring.alarms import ClusterAlarms, valid_email
+from training_cluster.monitoring.alarms import ClusterAlarms, Email
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 
 
@@ -19,7 +20,7 @@ def alarms(site: Site, *, capacity: float = 4800, **options: Any) -> ClusterAlar
         vpc=site.vpc,
         subnet=site.subnet,
         bucket=s3.Bucket(site.stack, "Bucket"),
-        capacity=capacity,
+        capacity_gib=capacity,
     )
     xids = cloudwatch.Metric(namespace="Gpus", metric_name="Xids", statistic="Sum")
     return ClusterAlarms(site.stack, "Alarms", cluster_name="training", file_system=lustre, gpu_errors=xids, **options)
@@ -60,7 +61,7 @@ def test_gpus_that_idle_for_half_an_hour_while_nodes_run(site: Site) -> None:
 
 
 def test_lustre_below_a_tenth_free(site: Site) -> None:
-    lustre = alarms(site, capacity=4800)
+    lustre = alarms(site, capacity_gib=4800)
     made = alarm(site.template(), "LustreNearlyFull")
     assert made["Metrics"][0]["Expression"] == "100 * free / (4800 * 1073741824)"
     free = metric(made, "free")
@@ -73,7 +74,7 @@ def test_lustre_below_a_tenth_free(site: Site) -> None:
 
 
 def test_allows_a_token_as_capacity(site: Site) -> None:
-    alarms(site, capacity=Token.as_number({"Ref": "Size"}))
+    alarms(site, capacity_gib=Token.as_number({"Ref": "Size"}))
     expression = alarm(site.template(), "LustreNearlyFull")["Metrics"][0]["Expression"]
     assert expression == {"Fn::Join": ["", ["100 * free / (", {"Ref": "Size"}, " * 1073741824)"]]}
 
@@ -153,7 +154,7 @@ def test_uses_the_given_key(site: Site) -> None:
     ["team@example.com", "a.b+c@mail.example.co.uk", Token.as_string({"Ref": "Email"})],
 )
 def test_allows_one_address(address: str) -> None:
-    assert not list(valid_email("email", address))
+    assert not problems_of(Email, address, "email")
 
 
 @pytest.mark.parametrize(
@@ -182,5 +183,5 @@ def test_allows_one_address(address: str) -> None:
     ],
 )
 def test_rejects_what_is_not_one_address(address: Any) -> None:
-    (problem,) = valid_email("email", address)
-    assert str(problem) == f"'email' is {address!r}; give one email address, such as team@example.com"
+    (problem,) = problems_of(Email, address, "email")
+    assert str(problem).startswith(f"'email' is {address!r}; give ")

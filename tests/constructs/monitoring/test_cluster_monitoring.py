@@ -165,7 +165,7 @@ def test_an_imported_file_system(site: Site) -> None:
         file_system_id="fs-0123456789abcdef0",
         dns_name="fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
         mount_name="abcdefgh",
-        capacity=2400,
+        capacity_gib=2400,
     )
     ClusterMonitoring(site.stack, "Monitoring", cluster=site.cluster, file_system=existing)
     template = site.template()

@@ -6,9 +6,10 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 
+from tests.constructs.keyword import problems_of
 from tests.constructs.site import properties
 from training_cluster import TrainingNetwork
-from training_cluster.network.training_network import valid_zones
+from training_cluster.network.training_network import Zones
 from training_workloads import InputError
 
 
@@ -128,8 +129,8 @@ def test_rejects_a_range_that_no_vpc_can_have(cidr: Any, message: str, stack: cd
 @pytest.mark.parametrize(
     ("zones", "message"),
     [
-        (["us-east-1a"], "' is ['us-east-1a']; give two or more, as EKS needs them, the training zone first"),
-        ("us-east-1a", "' is 'us-east-1a'; give two or more, as EKS needs them, the training zone first"),
+        (["us-east-1a"], "' is ('us-east-1a',); give two or more, the one with the GPU capacity first"),
+        ("us-east-1a", "' is 'us-east-1a'; give a list: [us-east-1a]"),
         (["us-east-1a", "use1-az2"], "[1]' is 'use1-az2'; give the name of a zone, such as us-east-1a"),
         (["us-east-1a", "us-east-1a"], "' is ['us-east-1a', 'us-east-1a']; give each zone once"),
         (
@@ -148,12 +149,12 @@ def test_rejects_what_are_no_zones(zones: Any, message: str, stack: cdk.Stack) -
 
 def test_accepts_zones_of_every_partition(stack: cdk.Stack) -> None:
     for region in ("eusc-de-east-1", "us-gov-west-1", "cn-north-1", "us-isob-east-1"):
-        assert not list(valid_zones("availability_zones", [f"{region}a", f"{region}b"]))
+        assert not problems_of(Zones, [f"{region}a", f"{region}b"])
 
 
 @pytest.mark.parametrize("zone", ["us-west-2-lax-1a", "us-east-1-wl1-bos-wlz-1"])
 def test_rejects_a_zone_in_which_eks_has_no_control_plane(zone: str) -> None:
-    (problem,) = valid_zones("availability_zones", ["us-west-2a", zone])
+    (problem,) = problems_of(Zones, ["us-west-2a", zone], "availability_zones")
     assert str(problem) == (
         f"'availability_zones[1]' is '{zone}', but EKS takes no subnet of a local zone or of Wavelength for its "
         "control plane; give availability zones, such as us-east-1a"
@@ -161,7 +162,7 @@ def test_rejects_a_zone_in_which_eks_has_no_control_plane(zone: str) -> None:
 
 
 def test_rejects_a_zone_of_no_region() -> None:
-    (problem,) = valid_zones("availability_zones", ["us-esat-1a", "us-east-1b"])
+    (problem,) = problems_of(Zones, ["us-esat-1a", "us-east-1b"], "availability_zones")
     assert str(problem) == (
         "'availability_zones[0]' is 'us-esat-1a', but AWS has no region us-esat-1; did you mean us-west-1 or us-east-1 "
         "or us-west-2?"
@@ -191,7 +192,7 @@ def test_accepts_zones_that_are_tokens(stack: cdk.Stack) -> None:
 def test_rejects_a_string_for_a_flag(stack: cdk.Stack) -> None:
     with pytest.raises(InputError) as caught:
         TrainingNetwork(stack, "Network", nat="no")  # type: ignore[arg-type]
-    assert str(caught.value) == "'nat' is 'no'; give True or False"
+    assert str(caught.value) == "'nat' is 'no'; give true or false"
 
 
 def test_rejects_a_range_that_is_a_token(stack: cdk.Stack) -> None:

@@ -4,9 +4,7 @@ from typing import Any
 import pytest
 
 from tests.constructs.instance_types import DISKLESS
-from tests.constructs.rules import Rule, rules_of
-from training_cluster.nodes import ami_release
-from training_cluster.nodes import gpu_node_group_spec as rules
+from training_cluster.nodes import ami_release, gpu_node_group_spec
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_workloads import InputError, gpu_instance_type
 from training_workloads.catalog.versions import AmiDrivers
@@ -18,178 +16,145 @@ BLOCK = {"capacity_type": "CAPACITY_BLOCK", "capacity_reservation_id": RESERVATI
 
 SIZES = {"min_size": 3, "max_size": 2}
 
-BROKEN: list[tuple[Rule, dict[str, Any], str]] = [
+BROKEN: list[tuple[dict[str, Any], str]] = [
     (
-        rules.instance_type_has_gpus,
         {"instance_type": "m5.xlarge"},
         "'instance_type' is 'm5.xlarge', but it has no GPU; choose one of ",
     ),
     (
-        rules.instance_type_has_gpus,
         {"instance_type": "p4.24xlarge"},
         "'instance_type' is 'p4.24xlarge', but it is not known; did you mean p4d.24xlarge",
     ),
-    (rules.min_size_is_a_number, P3 | {"min_size": -1}, "'min_size' is -1; give 0 or more"),
-    (rules.min_size_is_a_number, P3 | {"min_size": "1"}, "'min_size' is '1'; give a whole number, 0 or more"),
+    (P3 | {"min_size": -1}, "'min_size' is -1; give 0 or more"),
+    (P3 | {"min_size": "1"}, "'min_size' is '1'; give a whole number, 0 or more"),
     (
-        rules.desired_size_is_a_number,
         P3 | {"desired_size": "many"},
         "'desired_size' is 'many'; give a whole number, 0 or more",
     ),
-    (rules.max_size_is_a_number, P3 | {"max_size": 0}, "'max_size' is 0; give 1 or more"),
+    (P3 | {"max_size": 0}, "'max_size' is 0; give 1 or more"),
     (
-        rules.desired_size_is_in_range,
         P3 | {"desired_size": 3, "max_size": 2},
         "'desired_size' is 3; give a number from min_size (0) to max_size (2)",
     ),
     (
-        rules.min_size_is_at_most_max_size,
         P3 | SIZES,
         "'min_size' is 3, but max_size is 2; lower the one or raise the other",
     ),
     (
-        rules.desired_size_is_in_range,
         P3 | {"min_size": 3, "desired_size": 1},
         "'desired_size' is 1, but min_size is 3; give 3 or more",
     ),
     (
-        rules.capacity_type_is_known,
         P3 | {"capacity_type": ["SPOT"]},
-        "'capacity_type' is ['SPOT']; give the name as a string, such as 'SPOT'",
+        "'capacity_type' is ('SPOT',); give one of ON_DEMAND, SPOT, CAPACITY_BLOCK",
     ),
     (
-        rules.instance_type_has_gpus,
         {"instance_type": ["p4d.24xlarge"]},
-        "'instance_type' is ['p4d.24xlarge']; give EC2's name of a type, such as p4d.24xlarge",
+        "'instance_type' is ('p4d.24xlarge',); give EC2's name of a type, such as p4d.24xlarge",
     ),
     (
-        rules.root_volume_throughput_is_one_of_gp3,
         P3 | {"root_volume_mib_per_second": 100},
         "'root_volume_mib_per_second' is 100; give 125 or more",
     ),
     (
-        rules.root_volume_throughput_is_one_of_gp3,
         P3 | {"root_volume_mib_per_second": 2001},
         "'root_volume_mib_per_second' is 2001; give 2000 or less",
     ),
     (
-        rules.root_volume_iops_are_some_of_gp3,
         P3 | {"root_volume_iops": 100000},
         "'root_volume_iops' is 100000; give 80000 or less",
     ),
     (
-        rules.root_volume_iops_carry_the_throughput,
         P3 | {"root_volume_mib_per_second": 1000, "root_volume_iops": 3000},
         "'root_volume_iops' is 3000, but 1000 MiB/s need 4000: EBS gives 0.25 MiB/s for each; omit it, or lower",
     ),
     (
-        rules.fast_image_pull_is_a_flag,
         P3 | {"fast_image_pull": "yes"},
-        "'fast_image_pull' is 'yes'; give True or False",
+        "'fast_image_pull' is 'yes'; give true or false",
     ),
     (
-        rules.fast_image_pull_has_a_fast_disk,
         {"instance_type": DISKLESS, "root_volume_mib_per_second": 250, "fast_image_pull": True},
         "'root_volume_mib_per_second' is 250, but fast_image_pull needs 600, below which pulls become slower with it; "
         "give 600 or more, better 1000, or omit fast_image_pull",
     ),
-    (rules.ssm_is_a_flag, P3 | {"ssm": 1}, "'ssm' is 1; give True or False"),
-    (rules.efa_is_a_flag, P4D | {"efa": "false"}, "'efa' is 'false'; give True or False"),
+    (P3 | {"ssm": 1}, "'ssm' is 1; give true or false"),
+    (P4D | {"efa": "false"}, "'efa' is 'false'; give true or false"),
     (
-        rules.placement_group_is_a_flag,
         P4D | {"placement_group": "no"},
-        "'placement_group' is 'no'; give True or False",
+        "'placement_group' is 'no'; give true or false",
     ),
     (
-        rules.ami_release_has_a_date,
         P3 | {"ami_release": "1.35.0-20991399"},
         "'ami_release' is '1.35.0-20991399', but it does not end with a date (year, month, day); give one of "
         "https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html",
     ),
     (
-        rules.ami_release_is_not_a_bad_one,
         P3 | {"ami_release": "1.35.4-20261003"},
         "'ami_release' is '1.35.4-20261003', but it panics while the kernel reclaims memory, and nodes restart (kernel "
         "6.12.110, amazon-eks-ami#2845); give a release of 20261012 or later, or omit ami_release for the newest",
     ),
     (
-        rules.ami_release_is_a_release,
         P3 | {"ami_release": 1.35},
         "'ami_release' is 1.35; give an AMI release of EKS, such as 1.35.0-20260917",
     ),
     (
-        rules.capacity_type_is_known,
         P3 | {"capacity_type": "spot"},
         "'capacity_type' is 'spot'; give one of ON_DEMAND, SPOT, CAPACITY_BLOCK",
     ),
     (
-        rules.reservation_is_an_id,
         P4D | {"capacity_reservation_id": "my-reservation"},
         "'capacity_reservation_id' is 'my-reservation'; give an id such as "
         "cr-0123456789abcdef0 (aws ec2 describe-capacity-reservations)",
     ),
     (
-        rules.spot_has_no_reservation,
         P4D | {"capacity_type": "SPOT", "capacity_reservation_id": RESERVATION},
         "'capacity_reservation_id' is 'cr-0123456789abcdef0', but Spot instances cannot use a reservation; set "
         "capacity_type to ON_DEMAND, or to CAPACITY_BLOCK if it is one",
     ),
     (
-        rules.capacity_block_names_its_reservation,
         P4D | {"capacity_type": "CAPACITY_BLOCK"},
         "'capacity_reservation_id' is missing, but capacity_type CAPACITY_BLOCK needs it; give the id of the block "
         "that you bought (aws ec2 describe-capacity-reservations)",
     ),
     (
-        rules.capacity_block_sells_the_type,
         P3 | BLOCK,
         "'capacity_type' is 'CAPACITY_BLOCK', but EC2 does not sell it for p3dn.24xlarge; set it to ON_DEMAND or SPOT, "
         "or choose a type such as those of the p5 family",
     ),
     (
-        rules.capacity_block_is_large_enough,
         P4D | BLOCK | {"max_size": 65},
         "'max_size' is 65, but a Capacity Block has at most 64 instances; lower it to the size of yours, or use a node "
         "group for each block",
     ),
     (
-        rules.placement_group_goes_without_a_reservation,
         P4D | {"placement_group": True, "capacity_reservation_id": RESERVATION},
         "'placement_group' is True, but the reservation cr-0123456789abcdef0 decides the placement and a new group may "
         "not reach all of its instances; omit placement_group",
     ),
     (
-        rules.efa_is_on_the_type,
         {"instance_type": "g5.xlarge", "efa": True},
         "'efa' is True, but g5.xlarge has no EFA; omit efa, or choose a type that has it, such as the largest "
         "of its family",
     ),
     (
-        rules.ami_release_is_a_release,
         P3 | {"ami_release": "latest"},
         "'ami_release' is 'latest'; give an AMI release of EKS, such as 1.35.0-20260917",
     ),
 ]
 
 
-@pytest.mark.parametrize(("rule", "spec", "message"), BROKEN)
-def test_each_rule_rejects_its_mistake(
-    rule: Rule, spec: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("spec", "message"), BROKEN)
+def test_rejects_a_mistake_with_one_message(spec: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         GpuNodeGroupSpec(**spec)
-    assert message in str(caught.value)
-    # The message is of that rule, not of another with a similar one.
-    monkeypatch.setattr(rules, "RULES", (rule,))
-    with pytest.raises(InputError) as caught:
-        GpuNodeGroupSpec(**spec)
-    assert str(caught.value).startswith(message)
+    (problem,) = caught.value.problems
+    assert str(problem).startswith(message)
 
 
 def test_rejects_a_placement_group_for_a_type_that_cannot_be_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every type of the catalog can be in one, so the test changes one."""
     apart = replace(gpu_instance_type("p3dn.24xlarge"), placement_group=False)
-    monkeypatch.setattr(rules, "gpu_instance_type", lambda _: apart)
+    monkeypatch.setattr(gpu_node_group_spec, "gpu_instance_type", lambda _: apart)
     with pytest.raises(InputError) as caught:
         GpuNodeGroupSpec(instance_type="p3dn.24xlarge", placement_group=True)
     assert str(caught.value) == (
@@ -230,15 +195,6 @@ def test_the_newest_ami_still_runs_volta() -> None:
     GpuNodeGroupSpec(instance_type="p3dn.24xlarge", ami_release="1.34.1-20251111")
 
 
-def test_every_rule_is_applied_and_tested() -> None:
-    applied = set(rules.RULES)
-    assert rules_of(rules) == applied
-    assert applied - {rule for rule, _, _ in BROKEN} == {
-        rules.placement_group_takes_the_type,
-        rules.ami_has_a_driver_for_the_gpu,
-    }
-
-
 def test_reports_all_problems_at_once() -> None:
     with pytest.raises(InputError) as caught:
         GpuNodeGroupSpec(instance_type="p5.49xlarge", min_size=-1, capacity_type="BLOCK", ami_release="new")
@@ -252,8 +208,7 @@ def test_reports_all_problems_at_once() -> None:
     [
         (SIZES, "'min_size' is 3, but max_size is 2; lower the one or raise the other"),
         ({"max_size": -1}, "'max_size' is -1; give 1 or more"),
-        ({"min_size": None}, "'min_size' is None; give a whole number, 0 or more"),
-        ({"efa": "yes"}, "'efa' is 'yes'; give True or False"),
+        ({"efa": "yes"}, "'efa' is 'yes'; give true or false"),
         (
             {"instance_type": None, "capacity_type": "CAPACITY_BLOCK", "capacity_reservation_id": RESERVATION},
             "'instance_type' is None; give EC2's name of a type, such as p4d.24xlarge",

@@ -23,7 +23,7 @@ def test_a_count_replaces_the_default() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"enabled": "yes"}, "'enabled' is 'yes'; give True or False"),
+        ({"enabled": "yes"}, "'enabled' is 'yes'; give true or false"),
         ({"max_parallel_nodes_repaired_count": 0}, "'max_parallel_nodes_repaired_count' is 0; give 1 or more"),
         (
             {"max_unhealthy_node_threshold_percentage": 101},
@@ -34,7 +34,7 @@ def test_a_count_replaces_the_default() -> None:
             "'max_parallel_nodes_repaired_count' is 2, but max_parallel_nodes_repaired_percentage is given too, and "
             "EKS takes one of them; omit one",
         ),
-        ({"overrides": [XID]}, "'overrides[0]' is "),
+        ({"overrides": [XID, XID]}, "'overrides[1]' is "),
         ({"overrides": 5}, "'overrides' is 5; give a list"),
         (
             {"overrides": (NodeRepairOverride(**XID), NodeRepairOverride(**XID | {"action": "Reboot"}))},
@@ -60,14 +60,18 @@ def test_rejects_limits_that_eks_rejects(given: dict[str, Any], message: str) ->
     [
         ({"action": "replace"}, "'action' is 'replace'; give one of Replace, Reboot, NoAction"),
         ({"min_wait_minutes": 0}, "'min_wait_minutes' is 0; give 1 or more"),
-        ({"reason": 64}, "'reason' is 64; give the name as a string, such as 'NvidiaXID31Error'"),
+        ({"reason": 64}, "'reason' is 64; give the agent's reason, such as NvidiaXID31Error"),
         ({"reason": " "}, "'reason' is ' '; give the agent's reason, such as NvidiaXID31Error"),
         (
             {"condition": "AcceleratedHardware"},
             "'condition' is 'AcceleratedHardware'; did you mean AcceleratedHardwareReady? known: "
             "AcceleratedHardwareReady, ContainerRuntimeReady, KernelReady, NetworkingReady, StorageReady",
         ),
-        ({"condition": None}, "'condition' is None; give the name as a string, such as 'AcceleratedHardwareReady'"),
+        (
+            {"condition": None},
+            "'condition' is None; known: AcceleratedHardwareReady, ContainerRuntimeReady, KernelReady, "
+            "NetworkingReady, StorageReady",
+        ),
     ],
 )
 def test_rejects_overrides_that_eks_rejects(given: dict[str, Any], message: str) -> None:

@@ -249,7 +249,7 @@ def test_the_queue_of_a_cluster_of_the_cdk(site: Site) -> None:
     ("options", "message"),
     [
         ({"queue_name": "My Queue"}, "'queue_name' is 'My Queue'; give lower-case letters, digits and '-', at most 63"),
-        ({"topology": "yes"}, "'topology' is 'yes'; give True or False"),
+        ({"topology": "yes"}, "'topology' is 'yes'; give true or false"),
         ({"max_jobs": 0}, "'max_jobs' is 0"),
         ({"mirror": "docker.io"}, "'mirror' is 'docker.io'; give the address of an ECR registry"),
         ({"node_groups": ["gpu"]}, "'node_groups' is 'gpu'; give GpuNodeGroups, such as cluster.gpu_node_groups"),

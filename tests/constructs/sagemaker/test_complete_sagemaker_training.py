@@ -130,8 +130,8 @@ def test_no_stack_owns_the_log_group_of_all_training_jobs() -> None:
     assert not [each for each in groups if "/aws/sagemaker" in str(each.get("LogGroupName"))]
 
 
-def test_rejects_a_mapping_in_the_place_of_the_section() -> None:
+def test_rejects_objects_of_other_types() -> None:
     stack = cdk.Stack(cdk.App(), "Stack")
     with pytest.raises(InputError) as caught:
-        CompleteSageMakerTraining(stack, "Training", config={"nat": True}, bucket="b", repository="r")  # type: ignore[arg-type]
+        CompleteSageMakerTraining(stack, "Training", config="sagemaker", bucket="b", repository="r")  # type: ignore[arg-type]
     assert [problem.path for problem in caught.value.problems] == [("config",), ("bucket",), ("repository",)]

@@ -68,7 +68,13 @@ def test_the_ports_of_lustre_are_open_in_both_directions(stack: cdk.Stack, vpc: 
 
 def test_lustre_over_efa_is_open_too(stack: cdk.Stack, vpc: ec2.Vpc) -> None:
     lustre = LustreFileSystem(
-        stack, "Lustre", vpc=vpc, subnet=vpc.private_subnets[0], efa=True, capacity=4800, throughput_mbps_per_tib=1000
+        stack,
+        "Lustre",
+        vpc=vpc,
+        subnet=vpc.private_subnets[0],
+        efa=True,
+        capacity_gib=4800,
+        throughput_mbps_per_tib=1000,
     )
     training = define(stack, vpc, lustre=lustre)
     hosts, servers = (stack.resolve(each.security_group.security_group_id) for each in (training, lustre))

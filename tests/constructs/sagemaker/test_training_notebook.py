@@ -8,7 +8,7 @@ from aws_cdk import aws_ec2 as ec2
 from tests.constructs.instance_types import RETIRED
 from tests.constructs.site import properties
 from training_cluster import ImageRepository, SageMakerTraining, TrainingBucket, TrainingKey, TrainingNotebook
-from training_cluster.sagemaker.training_notebook import valid_notebook
+from training_cluster.sagemaker.training_notebook import NotebookSpec
 from training_workloads import InputError
 
 REPOSITORY = "https://github.com/my-team/training.git"
@@ -108,13 +108,14 @@ def test_nothing_connects_to_it(stack: cdk.Stack, training: SageMakerTraining) -
     ],
 )
 def test_rejects_what_sagemaker_rejects(given: dict[str, Any], message: str) -> None:
-    values = {"instance_type": "ml.t3.medium", "repository": None, "volume_gib": 20, **given}
-    assert [str(problem) for problem in valid_notebook(**values)] == [message]
+    with pytest.raises(InputError) as caught:
+        NotebookSpec(**given)
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("repository", [REPOSITORY, "my-repository", cdk.Token.as_string({"Ref": "Code"})])
 def test_allows_an_address_and_the_name_of_a_code_repository(repository: str) -> None:
-    assert not list(valid_notebook("ml.g5.xlarge", repository, 100))
+    assert NotebookSpec(instance_type="ml.g5.xlarge", repository=repository, volume_gib=100).repository == repository
 
 
 def test_rejects_what_is_no_training(stack: cdk.Stack) -> None:

@@ -68,7 +68,7 @@ def test_jobs_of_sagemaker_mount_it_without_tls_and_as_root(site: Site) -> None:
         "elasticfilesystem:ClientWrite",
         "elasticfilesystem:ClientRootAccess",
     ]
-    with pytest.raises(InputError, match="'for_sagemaker' is 'yes'; give True or False"):
+    with pytest.raises(InputError, match="'for_sagemaker' is 'yes'; give true or false"):
         ElasticFileSystem(site.stack, "Other", vpc=site.vpc, for_sagemaker="yes")  # type: ignore[arg-type]
 
 

@@ -18,13 +18,13 @@ ASSOCIATION = "AWS::FSx::DataRepositoryAssociation"
 INGRESS = "AWS::EC2::SecurityGroupIngress"
 
 
-EFA: dict[str, Any] = {"efa": True, "capacity": 4800, "throughput_mbps_per_tib": 1000}
+EFA: dict[str, Any] = {"efa": True, "capacity_gib": 4800, "throughput_mbps_per_tib": 1000}
 
 EXISTING: dict[str, Any] = {
     "file_system_id": "fs-0123456789abcdef0",
     "dns_name": "fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
     "mount_name": "abcdefgh",
-    "capacity": 2400,
+    "capacity_gib": 2400,
 }
 
 
@@ -62,7 +62,7 @@ def test_the_smallest_by_default(site: Site) -> None:
 
 @pytest.mark.parametrize("throughput", [125, 250, 500, 1000])
 def test_every_class_of_persistent_storage(site: Site, throughput: int) -> None:
-    file_system(site, capacity=Size.gibibytes(4800), throughput_mbps_per_tib=throughput)
+    file_system(site, capacity_gib=Size.gibibytes(4800), throughput_mbps_per_tib=throughput)
     (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
     assert resource["StorageCapacity"] == 4800
     assert resource["LustreConfiguration"]["PerUnitStorageThroughput"] == throughput
@@ -76,7 +76,7 @@ def test_persistent_storage_takes_a_key(site: Site) -> None:
 
 def test_scratch_storage_has_neither_throughput_nor_key(site: Site) -> None:
     key = kms.Key(site.stack, "Key")
-    file_system(site, deployment_type=fsx.LustreDeploymentType.SCRATCH_2, capacity=2400, encryption_key=key)
+    file_system(site, deployment_type=fsx.LustreDeploymentType.SCRATCH_2, capacity_gib=2400, encryption_key=key)
     template = site.template()
     (resource,) = properties(template, "AWS::FSx::FileSystem")
     assert resource["LustreConfiguration"] == {"DeploymentType": "SCRATCH_2", "DataCompressionType": "LZ4"}
@@ -159,7 +159,7 @@ def test_its_servers_reach_each_other_first(site: Site, options: dict[str, Any],
 
 def test_allows_a_token_as_capacity(site: Site) -> None:
     size = CfnParameter(site.stack, "Size", type="Number").value_as_number
-    made = file_system(site, capacity=size)
+    made = file_system(site, capacity_gib=size)
     (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
     assert resource["StorageCapacity"] == {"Ref": "Size"}
     assert site.stack.resolve(made.capacity_gib) == {"Ref": "Size"}
@@ -210,9 +210,9 @@ def test_its_metrics_name_the_file_system(site: Site) -> None:
 @pytest.mark.parametrize(
     ("options", "path"),
     [
-        ({"capacity": 1000}, "capacity"),
-        ({"capacity": Size.tebibytes(4.8)}, "capacity"),
-        ({"capacity": "1200"}, "capacity"),
+        ({"capacity_gib": 1000}, "capacity_gib"),
+        ({"capacity_gib": Size.tebibytes(4.8)}, "capacity_gib"),
+        ({"capacity_gib": "1200"}, "capacity_gib"),
         ({"deployment_type": fsx.LustreDeploymentType.PERSISTENT_1}, "deployment_type"),
         ({"subnet": "subnet-0123456789abcdef0"}, "subnet"),
         ({"bucket": "my-data"}, "bucket"),
@@ -238,7 +238,7 @@ def imported(site: Site, **options: Any) -> LustreFileSystemBase:
 
 
 def test_an_imported_file_system_has_its_attributes(site: Site) -> None:
-    made = imported(site, capacity=Size.tebibytes(2.34375))
+    made = imported(site, capacity_gib=Size.tebibytes(2.34375))
     assert (made.file_system_id, made.dns_name) == (EXISTING["file_system_id"], EXISTING["dns_name"])
     assert (made.mount_name, made.capacity_gib) == ("abcdefgh", 2400)
     assert made.connections.security_groups == []
@@ -247,7 +247,7 @@ def test_an_imported_file_system_has_its_attributes(site: Site) -> None:
 
 def test_allows_tokens_as_attributes(site: Site) -> None:
     names = {name: Token.as_string({"Ref": name}) for name in ("file_system_id", "dns_name", "mount_name")}
-    made = imported(site, **names, capacity=Token.as_number({"Ref": "Size"}))
+    made = imported(site, **names, capacity_gib=Token.as_number({"Ref": "Size"}))
     assert site.stack.resolve(made.capacity_gib) == {"Ref": "Size"}
 
 
@@ -272,7 +272,7 @@ def test_allows_tokens_as_attributes(site: Site) -> None:
             {"mount_name": "/fsx"},
             "'mount_name' is '/fsx'; give MountName of aws fsx describe-file-systems, at most 8 characters",
         ),
-        ({"capacity": "2400"}, "'capacity' is '2400'; give a whole number, 1 or more"),
+        ({"capacity_gib": "2400"}, "'capacity_gib' is '2400'; give a whole number, 1 or more"),
     ],
 )
 def test_rejects_attributes_that_no_file_system_has(given: dict[str, Any], message: str, site: Site) -> None:
@@ -289,7 +289,7 @@ def test_rejects_the_id_of_a_security_group(site: Site) -> None:
             file_system_id="fs-0123456789abcdef0",
             dns_name="fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
             mount_name="abcdefgh",
-            capacity=1200,
+            capacity_gib=1200,
             security_group="sg-01234567",  # type: ignore[arg-type]
         )
 
@@ -297,7 +297,7 @@ def test_rejects_the_id_of_a_security_group(site: Site) -> None:
 def test_rejects_a_size_of_the_deployment_in_another_unit(site: Site) -> None:
     capacity = Size.tebibytes(CfnParameter(site.stack, "Capacity", type="Number").value_as_number)
     with pytest.raises(InputError) as caught:
-        LustreFileSystem(site.stack, "Lustre", vpc=site.vpc, subnet=site.subnet, capacity=capacity)
+        LustreFileSystem(site.stack, "Lustre", vpc=site.vpc, subnet=site.subnet, capacity_gib=capacity)
     assert str(caught.value) == (
-        "'capacity' is a Size, but a value that only the deployment knows must be in GiB; give Size.gibibytes(...)"
+        "'capacity_gib' is a Size, but a value that only the deployment knows must be in GiB; give Size.gibibytes(...)"
     )

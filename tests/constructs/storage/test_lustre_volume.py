@@ -13,11 +13,10 @@ from tests.constructs.site import Site, properties
 from tests.schemas import check_manifest
 from training_cluster import ElasticFileSystem, LustreFileSystem, LustreVolume
 from training_cluster.storage.lustre_file_system import LustreFileSystemBase
-from training_cluster.storage.lustre_volume import valid_lustre
 from training_workloads import InputError
 
 ID = "fs-0123456789abcdef0"
-EFA: dict[str, Any] = {"efa": True, "capacity": 4800, "throughput_mbps_per_tib": 1000}
+EFA: dict[str, Any] = {"efa": True, "capacity_gib": 4800, "throughput_mbps_per_tib": 1000}
 
 
 def new_file_system(site: Site, **options: Any) -> LustreFileSystem:
@@ -32,7 +31,7 @@ def imported(site: Site, security_group: ec2.ISecurityGroup | None = None) -> Lu
         file_system_id=ID,
         dns_name="fs-0123456789abcdef0.fsx.aws",
         mount_name="abc",
-        capacity=2400,
+        capacity_gib=2400,
         security_group=security_group,
     )
 
@@ -161,7 +160,7 @@ def test_rejects_a_second_volume_of_a_name(site: Site) -> None:
 
 def test_a_token_as_capacity_reaches_the_volume(site: Site) -> None:
     size = CfnParameter(site.stack, "Size", type="Number").value_as_number
-    made = new_file_system(site, capacity=size)
+    made = new_file_system(site, capacity_gib=size)
     LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=made)
     parts = applied(site)["Properties"]["Manifest"]["Fn::Join"][1]
     after = parts[parts.index({"Ref": "Size"}) + 1]
@@ -173,7 +172,7 @@ def test_allows_tokens_as_attributes(site: Site) -> None:
         name: Token.as_string({"Ref": name}) for name in ("file_system_id", "dns_name", "mount_name")
     }
     existing = LustreFileSystem.from_lustre_file_system_attributes(
-        site.stack, "Existing", **texts, capacity=Token.as_number({"Ref": "Size"})
+        site.stack, "Existing", **texts, capacity_gib=Token.as_number({"Ref": "Size"})
     )
     LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=existing)
     parts = applied(site)["Properties"]["Manifest"]["Fn::Join"][1]
@@ -231,8 +230,3 @@ def test_rejects_a_cluster_without_its_security_group(site: Site) -> None:
         "'cluster' is 'research', but it was imported without its security group, and the file system's ports are "
         "closed to its nodes; import it with TrainingCluster.from_cluster_attributes"
     )
-
-
-def test_rejects_the_class_in_place_of_its_object() -> None:
-    (problem,) = valid_lustre("file_system", LustreFileSystem)
-    assert problem.text().startswith("'file_system' is the class LustreFileSystem; give a LustreFileSystem")

@@ -52,7 +52,7 @@ def vpc_stack() -> tuple[cdk.App, Site]:
 def test_storage_below_the_cluster(efa: bool) -> None:
     app, site = vpc_stack()
     storage, cluster_stack = cdk.Stack(app, "Storage"), cdk.Stack(app, "Cluster")
-    options: dict[str, Any] = {"capacity": 4800, "throughput_mbps_per_tib": 1000, "efa": True} if efa else {}
+    options: dict[str, Any] = {"capacity_gib": 4800, "throughput_mbps_per_tib": 1000, "efa": True} if efa else {}
     files, shared = lustre(site, storage, **options), ElasticFileSystem(storage, "Efs", vpc=site.vpc)
     cluster = TrainingCluster(cluster_stack, "Cluster", vpc=site.vpc, efs=True)
     LustreVolume(cluster_stack, "Lustre", cluster=cluster, file_system=files)
