@@ -1,25 +1,43 @@
-"""Keywords of a constructor or of an `add_…` method that are the fields of a `Spec`, which alone states them.
+"""Keywords of a constructor or of an `add_…` method, checked by their types.
 
-A type checker, an editor, `help()` and the API page show each field as a keyword, with its type and its default.
-docs/adr/0028 says why.
+`keywords_of` makes the fields of a `Spec` the keywords: a type checker, an editor, `help()` and the API page show each
+with its type and its default; docs/adr/0028 says why. `checked` is for keywords that one signature alone states.
 """
 
 import inspect
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterable
+from functools import cache, reduce, wraps
 from inspect import Parameter, cleandoc
+from operator import or_
 from textwrap import indent
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
-from training_workloads.spec import Spec, field_texts
+from pydantic import create_model
 
-__all__ = ["keywords_of"]
+from training_workloads.spec import Converted, Spec, field_texts
+
+__all__ = ["checked", "keywords_of"]
 
 _Keywords = ParamSpec("_Keywords")
 _Spec = TypeVar("_Spec")
 _Self = TypeVar("_Self")
 _Scope = TypeVar("_Scope")
 _Result = TypeVar("_Result")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class keywords_of(Generic[_Keywords, _Spec]):
@@ -58,8 +76,7 @@ class keywords_of(Generic[_Keywords, _Spec]):
 
         @wraps(method)
         def with_keywords(*given: Any, **values: Any) -> Any:
-            # Scope and id can be named, as with the CDK.
-            named = {name: values.pop(name) for name in names[len(given) :] if name in values}
+            named = _popped(values, names[len(given) :])
             return method(*given, **named, **{last.name: self._spec(**values)})
 
         parameters = [*before, *_keyword_parameters(self._spec)]
@@ -68,10 +85,55 @@ class keywords_of(Generic[_Keywords, _Spec]):
         return with_keywords
 
 
+def checked(method: _Method) -> _Method:
+    """Check the keyword-only arguments of a method by their types, as the fields of a spec.
+
+    Args:
+        method: The method. It gets the values that the types convert, and its default in place of None.
+    """
+    signature = inspect.signature(method)
+    keywords = {name: each for name, each in signature.parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
+    names = [name for name in signature.parameters if name not in keywords]
+
+    @cache
+    def spec() -> type[Spec]:
+        # At the first call: an import makes no model that the program does not use.
+        hints = get_type_hints(method, include_extras=True)
+        fields: Any = {
+            name: (hints[name], ... if each.default is Parameter.empty else each.default)
+            for name, each in keywords.items()
+        }
+        return create_model(method.__qualname__, __base__=Spec, **fields)
+
+    @wraps(method)
+    def with_checks(*given: Any, **values: Any) -> Any:
+        named = _popped(values, names[len(given) :])
+        return method(*given, **named, **spec()(**values).given())
+
+    parameters = [each.replace(annotation=_shown_type(each.annotation)) for each in signature.parameters.values()]
+    setattr(with_checks, "__signature__", signature.replace(parameters=parameters))  # noqa: B010
+    return cast(_Method, with_checks)
+
+
+def _popped(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Take the values that are named though they are positional: scope and id, as with the CDK."""
+    return {name: values.pop(name) for name in names if name in values}
+
+
 def _keyword_parameters(spec: type[Spec]) -> list[Parameter]:
     """Return the fields of a spec as keyword-only parameters."""
-    fields = inspect.signature(spec).parameters.values()
-    return [each.replace(kind=Parameter.KEYWORD_ONLY) for each in fields]
+    types, parameters = get_type_hints(spec, include_extras=True), inspect.signature(spec).parameters.values()
+    return [each.replace(kind=Parameter.KEYWORD_ONLY, annotation=_shown_type(types[each.name])) for each in parameters]
+
+
+def _shown_type(annotation: Any) -> Any:
+    """Return a type as the user gives it, without the checks in it."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin in (Annotated, Converted):
+        return _shown_type(parts[0])
+    if origin in (Union, UnionType):
+        return reduce(or_, map(_shown_type, parts))
+    return annotation
 
 
 def _with_fields(docstring: str | None, spec: type[Spec]) -> str:

@@ -9,16 +9,30 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from inspect import cleandoc
-from typing import Any, ClassVar, Self, get_args
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
-from training_workloads.validation import MISSING, InputError, Problem, Problems, check, enforce, known_names
+from training_workloads.validation import (
+    MISSING,
+    InputError,
+    Problem,
+    Problems,
+    check,
+    enforce,
+    known_names,
+    shown_type,
+)
 from training_workloads.yaml_lines import OddNumber, read_yaml
 
-__all__ = ["Checked", "Override", "Spec", "field_texts", "switch"]
+__all__ = ["Checked", "Converted", "Override", "Spec", "field_texts", "switch"]
+
+_Rule = TypeVar("_Rule", bound=Callable[[Any], Problems])
+_Given = TypeVar("_Given", contravariant=True)
+_Kept = TypeVar("_Kept", covariant=True)
 
 # By pydantic's names of its errors: https://docs.pydantic.dev/latest/errors/validation_errors/
 _WANTED = {
@@ -41,7 +55,7 @@ class Override(str):
 
     def as_type_of(self, field: FieldInfo | None) -> Any:
         """Return the text for a field with text, else what YAML reads."""
-        if field is not None and field.annotation in (str, str | None):
+        if field is not None and _is_text(field.annotation):
             quoted = re.fullmatch(r"\s*(['\"])(.*)\1\s*", self)
             return quoted[2] if quoted else self.strip() or None
         try:
@@ -109,6 +123,16 @@ class Spec(BaseModel):
         """
         return type(self)(**{**self.given(), **values})
 
+    @classmethod
+    def rule(cls, function: _Rule) -> _Rule:
+        """Apply a rule to the class and to subclasses that are defined later: the decorator of the rule's function.
+
+        Args:
+            function: Takes the spec and yields problems.
+        """
+        cls.rules = (*cls.rules, function)
+        return function
+
     @model_validator(mode="before")
     @classmethod
     def _as_python(cls, values: Any) -> Any:
@@ -128,6 +152,22 @@ class Spec(BaseModel):
         return self
 
 
+class Converted(Generic[_Given, _Kept]):
+    """The type of a field that keeps another type than the one that is given: `Converted[ec2.InstanceType | str, str]`.
+
+    It is an annotation only, as a descriptor, by which type checkers know both: the keyword takes the first type, and
+    reading the field returns the second. `Checked(…, read=…)` converts.
+    """
+
+    def __get__(self, spec: Any, kind: Any) -> _Kept:
+        """Return the value that the field keeps."""
+        raise NotImplementedError
+
+    def __set__(self, spec: Any, value: _Given) -> None:
+        """Take the value that the user gives."""
+        raise NotImplementedError
+
+
 class Checked:
     """A rule as a part of a field's type, in place of pydantic's check: `Annotated[int, Checked(at_least, 1)]`.
 
@@ -135,21 +175,39 @@ class Checked:
     values with special messages need no second check.
     """
 
-    def __init__(self, rule: Callable[..., Problems], *options: Any, **named: Any) -> None:
+    def __init__(
+        self,
+        rule: Callable[..., Problems],
+        *options: Any,
+        read: Callable[[Any], Any] | None = None,
+        typed: bool = False,
+        **named: Any,
+    ) -> None:
         """Take a rule.
 
         Args:
             rule: Takes a name, a value and the options, and yields problems with that name.
             options: Further arguments of the rule.
+            read: Converts the value before the rule. Default: no conversion.
+            typed: Whether pydantic checks the type first, so that the rule sees values of this type only.
             named: Further arguments of the rule, by name.
         """
         self._rule, self._options, self._named = rule, options, named
+        self._read, self._typed = read, typed
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return pydantic's schema of a value that the rule alone checks."""
-        return core_schema.no_info_plain_validator_function(self._checked)
+        """Return pydantic's schema of a value that the rule checks."""
+        if self._typed:
+            return core_schema.no_info_after_validator_function(self.checked, handler(source))
+        return core_schema.no_info_plain_validator_function(self.checked)
 
-    def _checked(self, value: Any) -> Any:
+    def checked(self, value: Any) -> Any:
+        """Return the value that the field keeps.
+
+        Raises:
+            InputError: The rule rejects the value.
+        """
+        value = self._read(value) if self._read else value
         found = self._rule("", value, *self._options, **self._named)
         # The name is the field's, which pydantic knows.
         check(replace(problem, path=problem.path[1:]) for problem in found)
@@ -168,6 +226,15 @@ def field_texts(spec: type[Spec]) -> dict[str, str]:
         _, _, section = cleandoc(each.__doc__ or "").partition("\nAttributes:\n")
         texts |= {name: re.sub(r"\s+", " ", text) for name, text in _ATTRIBUTE.findall(section)}
     return {name: texts[name] for name in spec.model_fields if name in texts}
+
+
+def _is_text(annotation: Any) -> bool:
+    """Return whether a field takes text, by its type or by one of a union."""
+    if get_origin(annotation) in (Annotated, Converted):
+        return _is_text(get_args(annotation)[0])
+    return annotation is str or (
+        get_origin(annotation) in (Union, UnionType) and any(map(_is_text, get_args(annotation)))
+    )
 
 
 def _as_python(value: Any, field: FieldInfo | None) -> Any:
@@ -201,6 +268,8 @@ def _wanted(details: ErrorDetails, field: FieldInfo) -> str:
         return _WANTED[kind]
     if kind == "literal_error":
         return "give one of " + ", ".join(re.findall(r"'([^']*)'", details["ctx"]["expected"]))
+    if kind == "is_instance_of":
+        return f"give {shown_type(details['ctx']['class'])}"
     wanted = _WANTED.get(kind, details["msg"])
     quoted = kind == "string_type" and isinstance(given, bool | int | float | OddNumber)
     if quoted:

@@ -28,6 +28,7 @@ __all__ = [
     "matches",
     "one_of",
     "shown",
+    "shown_type",
     "unknown",
 ]
 
@@ -87,7 +88,12 @@ def shown(value: Any) -> str:
     if kind.endswith("Proxy"):
         # jsii's name for an object of a type that Python does not know.
         return "an object of the CDK"
-    return f"{'an' if kind[0] in 'AEIOUaeiou' else 'a'} {kind}"
+    return shown_type(kind)
+
+
+def shown_type(name: str) -> str:
+    """Return the name of a type with its article."""
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
 def is_late(value: Any) -> bool:
