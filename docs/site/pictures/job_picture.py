@@ -6,7 +6,7 @@ import cdk8s
 
 from docs.site.pictures.drawing import Arrow, Box, Group, Picture
 from training_workloads.catalog import gpu_instance_type
-from training_workloads.jobs.kinds import define_job
+from training_workloads.jobs.constructs import define_job
 from training_workloads.lint.rules import EVERY_RULE
 from training_workloads.mpijob.spec import KIND
 from training_workloads.recipes import recipe

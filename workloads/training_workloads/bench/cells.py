@@ -25,7 +25,7 @@ __all__ = ["Cell", "sweep_cells", "values_text"]
 
 # Every kind of job that has ranks; an elastic Horovod job is a Horovod job.
 _RankedSpec = HorovodJobSpec | TorchElasticJobSpec | NcclTestJobSpec
-_FIELDS = {field.name for kind in get_args(_RankedSpec) for field in dataclasses.fields(kind)}
+_FIELDS = {field for kind in get_args(_RankedSpec) for field in kind.model_fields}
 
 # A job name for the hash: the real one has the hash in it.
 _NO_NAME = "bench"
@@ -55,7 +55,7 @@ class Cell:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What it is: the whole job, and the machine and the ranks of a local run."""
-        job = {"kind": type(self.spec).__name__, **dataclasses.asdict(self.spec)}
+        job = {"kind": type(self.spec).__name__, **self.spec.model_dump()}
         local = {"machine": self.machine, "ranks": self.values["ranks"]} if self.machine else {}
         # Through JSON, so that what is read from a file equals it.
         return dict(json.loads(json.dumps({"job": job, **local}, default=str)))
@@ -170,7 +170,7 @@ def _job(
     """Return the job of some values."""
     given = {**sweep.job, **values}
     options = {key: given.pop(key) for key in list(given) if key.startswith("--")}
-    own = {field.name for field in dataclasses.fields(Scheduling)}
+    own = Scheduling.model_fields
     scheduling = {key: given.pop(key) for key in list(given) if key in own}
     nodes, storage = given.pop("nodes", None), given.pop("storage", None)
     given.pop("ranks", None)

@@ -40,7 +40,7 @@ def digits(name: str = "digits") -> HorovodJobSpec:
         instance_type=_instance_type(),
         workers=2,
         gpus_per_worker=1,
-        efa=False,
+        efa_interfaces=0,
     )
 
 
@@ -66,7 +66,7 @@ def digits_spot(name: str = "digits-spot") -> ElasticHorovodJobSpec:
         instance_type="p4d.24xlarge",
         workers=2,
         gpus_per_worker=1,
-        efa=False,
+        efa_interfaces=0,
         max_workers=4,
         scheduling=Scheduling(capacity_type="SPOT"),
     )
