@@ -85,7 +85,7 @@ def test_an_error_of_the_lint_is_a_problem_with_its_path_and_value(tmp_path: Pat
         render_jobs([recipe("digits", environment={"NCCL_SOCKET_IFNAME": "lo"})], tmp_path)
     (problem,) = caught.value.problems
     launcher = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "containers", 0)
-    assert (problem.path[:7], problem.given) == (launcher, "lo")
+    assert (problem.path[:7], problem.given) == (launcher, {"name": "NCCL_SOCKET_IFNAME", "value": "lo"})
     assert problem.allowed.startswith("the lint reports loopback-interface: sets NCCL_SOCKET_IFNAME=lo")
     assert list(tmp_path.iterdir()) == []
 

@@ -112,7 +112,7 @@ def test_limits_and_binding(render: Render) -> None:
         (["digits", "--outdir="], ["--outdir"]),
         (["digits", "--capacity-type=spot"], ["--capacity-type"]),
         (
-            ["digits", "--workers=0", "--gpus-per-worker=99", "--image="],
+            ["digits", "--workers=0", "--gpus-per-worker=0", "--image="],
             ["--gpus-per-worker", "--image", "--workers"],
         ),
         (["digits", f"--name={'n' * 60}"], ["--name"]),

@@ -58,7 +58,7 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
         (["logs", "x", "--folow"], "'--folow' is not an option of 'trainctl logs'; did you mean --follow?"),
         (
             ["render", "digits", "--deadline-seconds", "10m"],
-            "'--deadline-seconds' is '10m'; give a whole number, such as 600",
+            "'--deadline-seconds' is '10m'; give a whole number, such as 604800",
         ),
         (
             ["run-local", "s3.py", "--epochs", "3"],
@@ -70,6 +70,7 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
             "'--rank' is not an option of 'trainctl run-local'; did you mean --ranks? an argument of the script goes "
             "behind '--': 'trainctl run-local train.py -- --rank'",
         ),
+        (["render", "--no-efa"], "'--no-efa' is not an option of 'trainctl render'; did you mean --efa-interfaces?"),
         (["list", "--x"], "'--x' is not an option of 'trainctl list'; 'trainctl list --help' lists the options"),
         (["--x"], "'--x' is not an option of 'trainctl'; 'trainctl --help' lists the options"),
         (["scale", "a", "-1"], "'-1' is not an option of 'trainctl scale'; give the number without '-'"),

@@ -234,13 +234,13 @@ def _spec(name: str, image: str | None, instance_type: str | None, max_runtime: 
     if instance_type is not None:
         changes["instance_type"] = bare_type(instance_type)
         # A part of a node may have no whole EFA interface; SageMaker puts the ranks on whole instances.
-        changes |= {"efa": False} if getattr(spec, "gpus_per_worker", None) is not None else {}
+        changes |= {"efa_interfaces": 0} if getattr(spec, "gpus_per_worker", None) is not None else {}
         spec = job_of_recipe(name, among=found, **changes)
     if note := retirement_note(getattr(spec, "instance_type", "")):
         print(note, file=sys.stderr)
     if address := pushed_images().get(spec.image):
         print(f"the image is {address}, by {PUSHED_IMAGES}", file=sys.stderr)
-        return replace(spec, image=address)
+        return spec.replaced(image=address)
     return spec
 
 

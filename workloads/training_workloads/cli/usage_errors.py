@@ -129,7 +129,9 @@ def _meant_option(error: click.NoSuchOption, ctx: click.Context) -> str:
             return f"use '{same.opts[0]}'" if isinstance(same, click.Option) else "give the value without it"
     if any(name in each.opts for command in _commands(ctx) for each in command.params):
         return f"put it behind the command: '{path} COMMAND {name}'"
-    close = f"did you mean {' or '.join(error.possibilities)}?" if error.possibilities else ""
+    # Of `--no-efa` too the options that begin with `--efa`.
+    longer = [each for same in parameters for each in same.opts if each.startswith(name.replace("--no-", "--"))]
+    close = f"did you mean {' or '.join(possible)}?" if (possible := longer or error.possibilities) else ""
     if any(each.name == "argument" for each in parameters):
         return f"{close} an argument of the script goes behind '--': '{path} train.py -- {name}'".strip()
     return close or f"'{path} --help' lists the options"
