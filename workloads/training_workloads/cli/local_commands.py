@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import NoneType
@@ -73,25 +73,21 @@ def render(recipes: tuple[str, ...], name: str | None, outdir: str, **options: A
     given = {field: value for field, value in options.items() if value is not None}
     scheduling = {field: given.pop(field) for field in Scheduling.model_fields.keys() & given.keys()}
     folder, found, pushed = output_folder(outdir), find_recipes(), pushed_images()
-    default = _default_recipes(found)
-    chosen = list(dict.fromkeys(recipes or (each.name for each in default if not each.needs)))
+    default = [] if recipes else _default_recipes(found)
+    chosen = list(dict.fromkeys(recipes)) or [each.name for each in default if not each.needs]
     if name is not None and len(chosen) != 1:
         allowed = f"{len(chosen)} recipes are rendered"
         raise InputError(Problem(path=("name",), given=name, allowed=allowed, fix="give one recipe"))
     specs: list[Any] = [recipe(each, name, among=found, scheduling=scheduling, **given) for each in chosen]
-    specs = [spec.replaced(image=pushed[spec.image]) if spec.image in pushed else spec for spec in specs]
+    specs = [spec.replaced(image=pushed.get(spec.image, spec.image)) for spec in specs]
     # Here, because it starts Node.js.
     from training_workloads.rendering import render_jobs
 
     paths, warnings = render_jobs(specs, folder)
     for path in paths:
         print(path)
-    for warning in [*warnings, *_notes(sorted({spec.image for spec in specs}), pushed)]:
+    for warning in [*warnings, *_notes(sorted({spec.image for spec in specs}), pushed), *_skipped(default)]:
         print(warning, file=sys.stderr)
-    for each in default:
-        if each.needs and not recipes:
-            options_of = " and ".join(f"--{field.replace('_', '-')}" for field in each.needs)
-            print(f"skipped {each.name}, which needs {options_of}", file=sys.stderr)
 
 
 def _default_recipes(found: Mapping[str, Recipe]) -> list[Recipe]:
@@ -109,6 +105,13 @@ def _notes(images: Sequence[str], pushed: Mapping[str, str]) -> Iterator[str]:
     for image in images:
         if image in pushed.values():
             yield f"the image is {image}, by {PUSHED_IMAGES}"
+
+
+def _skipped(recipes: Iterable[Recipe]) -> Iterator[str]:
+    for each in recipes:
+        if each.needs:
+            options = " and ".join(f"--{field.replace('_', '-')}" for field in each.needs)
+            yield f"skipped {each.name}, which needs {options}"
 
 
 @click.command(cls=Command)

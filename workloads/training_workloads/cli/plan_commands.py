@@ -50,21 +50,15 @@ _NUMBERS = ("nodes", "batch_size", "gradient_clusters")
 @click.option("--budget", type=NUMBER, help="Search types and nodes: most dollars to the accuracy.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    model: str,
     instance_type: str | None,
     nodes: int | None,
-    batch_size: int | None,
-    precision: str,
-    compression: str,
-    efa: bool | None,
-    storage: str,
-    gradient_clusters: int | None,
     sweep: bool,
     chart: str | None,
     what_if: tuple[str, ...],
     target_epoch_minutes: float | None,
     budget: float | None,
     as_json: bool,
+    **setup: Any,
 ) -> None:
     """Predict the speed, the price and the limit of a training run, from published figures; nothing is measured."""
     modes = {
@@ -75,23 +69,9 @@ def plan(
     }
     searches = target_epoch_minutes is not None or budget is not None
     _reject_contradictions(modes, nodes, chart)
-    types = types_with_rates(model, precision) if instance_type is None else [instance_type]
-    for problem in is_offered(instance_type or ""):
-        print(f"warning: {problem}", file=sys.stderr)
-    if instance_type is None and not searches:
-        raise InputError(Problem(path=("instance_type",), given=MISSING, fix=f"give one of {', '.join(types)}"))
+    types = _types(instance_type, setup, searches=searches)
     counts = searched_nodes() if searches else SWEPT_NODES if sweep else [1 if nodes is None else nodes]
-    setups = possible_setups(
-        types,
-        counts,
-        model=model,
-        batch_size=batch_size,
-        precision=precision,
-        compression=compression,
-        efa=efa,
-        storage=storage,
-        gradient_clusters=gradient_clusters,
-    )
+    setups = possible_setups(types, counts, **setup)
     if searches:
         wish = Wish(target_epoch_minutes=target_epoch_minutes, budget=budget)
         _print([best(setups, wish, type_is_named=instance_type is not None)], as_json=as_json)
@@ -100,6 +80,18 @@ def plan(
     else:
         changed = [_changed(setups[0], what_if)] if what_if else []
         _print([predict(setup) for setup in (*setups, *changed)], as_json=as_json)
+
+
+def _types(instance_type: str | None, setup: Mapping[str, Any], *, searches: bool) -> list[str]:
+    """Return the types of the nodes: the given one, or all with published rates for a search."""
+    if instance_type is not None:
+        for problem in is_offered(instance_type):
+            print(f"warning: {problem}", file=sys.stderr)
+        return [instance_type]
+    types = types_with_rates(setup["model"], setup["precision"])
+    if not searches:
+        raise InputError(Problem(path=("instance_type",), given=MISSING, fix=f"give one of {', '.join(types)}"))
+    return types
 
 
 def _print(found: Sequence[Prediction], *, as_json: bool, chart: str | None = None, table: bool = False) -> None:

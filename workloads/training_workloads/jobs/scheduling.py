@@ -52,8 +52,8 @@ class Scheduling(Spec):
             The launcher, whose loss ends the job, never runs on Spot nodes. Only a job that names ON_DEMAND, which a
             reservation is too, holds its nodes against updates. EKS evicts the pods of any other: that is their signal
             to save a checkpoint, which a job on Spot capacity or a Capacity Block must get.
-        node_group: Name of the node group of all workers, as in `cluster.yaml` or `add_gpu_node_group`. Default: every
-            group with the job's instance type.
+        node_group: Name of the node group of all workers, as in `cluster.yaml`. Default: every group with
+            the job's instance type.
         placement_group: Whether all workers run in one cluster placement group, whichever it is. Default: no.
         required_topology: Key of a node label that all workers must find with one value, chosen by Kueue before the job
             starts; a level of the queue's topology, such as `topology.k8s.aws/network-node-layer-2`. Default: anywhere.
