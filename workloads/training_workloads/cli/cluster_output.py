@@ -89,7 +89,7 @@ def command_line(verb: str, name: str, context: str | None, namespace: str | Non
 
 
 def note(text: str) -> None:
-    """Print what is not the result on standard error."""
+    """Print a note on standard error: it is not the result."""
     print(f"note: {text}", file=sys.stderr, flush=True)
 
 

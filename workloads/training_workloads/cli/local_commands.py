@@ -98,7 +98,7 @@ def _default_recipes(found: Mapping[str, Recipe]) -> list[Recipe]:
 
 
 def _notes(images: Sequence[str], pushed: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is to be known of the images of some jobs."""
+    """Yield notes on images that only this machine has, and on those that were pushed."""
     for image in images:
         if image.startswith("localhost/"):
             yield f"the image is {image}, which only this machine has; for a cluster give '--image'"

@@ -99,7 +99,7 @@ def mpi_job(
 
 
 def _requested(pods: GpuPods) -> dict[str, Any]:
-    """Return what the launcher may expect of each worker, as its options."""
+    """Return the resources of each worker that the launcher checks, as its options."""
     resources = pods.spec.resources
     return {
         "--gpus": resources.gpus,

@@ -57,9 +57,9 @@ def pod_template(
 
     Args:
         container: In the Kubernetes wire format.
-        service_account: Of the pod; None for the namespace's default.
-        labels: Of the pod. Default: those of its controller.
-        annotations: Of the pod, beside those that keep it on its node. Default: none.
+        service_account: Service account of the pod; None for the namespace's default.
+        labels: Labels of the pod. Default: those of its controller.
+        annotations: Annotations of the pod, beside those that keep it on its node. Default: none.
         may_move: Whether an autoscaler may move the pod to another node.
         fields: Further fields of the pod's spec.
     """

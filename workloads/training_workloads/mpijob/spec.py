@@ -36,7 +36,7 @@ WORKER = "worker"
 #: Kueue puts a job with this label into that LocalQueue (https://kueue.sigs.k8s.io/docs/tasks/run/kubeflow/mpijobs/).
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
-#: Of a job: its predicted speed as JSON, with the ranks for which it was calculated.
+#: Annotation of a job with its predicted speed as JSON, and the ranks for which it was calculated.
 PREDICTION_ANNOTATION = "training-cluster/prediction"
 
 DAY_SECONDS = 24 * 60 * 60
@@ -54,7 +54,7 @@ def job_name(name: str, value: Any, workers: Any) -> Problems:
     Args:
         name: The argument, as the user typed it.
         value: What they gave.
-        workers: The job's number of workers; another rule rejects what is not a number.
+        workers: The job's number of workers; another rule rejects other values than numbers.
     """
     wrong = list(dns_1035_label(name, value))
     yield from wrong
