@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class Outcome:
 def elastic_digits() -> HorovodJobSpec:
     digits = recipe("digits-spot", NAME)
     assert isinstance(digits, ElasticHorovodJobSpec)
-    return replace(digits, command=(*digits.command, "--epochs", str(EPOCHS)), workers=1, max_workers=2)
+    return digits.replaced(command=(*digits.command, "--epochs", str(EPOCHS)), workers=1, max_workers=2)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +27,12 @@ esac
 def digits(name: str, **changes: Any) -> HorovodJobSpec:
     spec = recipe("digits", name)
     assert isinstance(spec, HorovodJobSpec)
-    return replace(spec, **changes)
+    return spec.replaced(**changes)
 
 
 def test_a_users_mistake_ends_the_job_within_a_minute(job: MakeJob, claim: Callable[[], Path], phase: Phase) -> None:
     spec = digits("mistake")
-    wrong = replace(spec, command=(*spec.command, "--epochs", "0"))
+    wrong = spec.replaced(command=(*spec.command, "--epochs", "0"))
     lustre = claim()
     with phase("a job whose program rejects its options"), job(wrong, lustre) as running:
         running.wait(lambda: running.log().count("error: ") >= 2, 120)
@@ -54,7 +53,7 @@ def test_a_users_mistake_ends_the_job_within_a_minute(job: MakeJob, claim: Calla
     )
     # The later launchers start no rank.
     assert ["gate: " in log for log in logs] == [True, False, False]
-    fixed = replace(spec, command=("python", "-c", "print('trains')"))
+    fixed = spec.replaced(command=("python", "-c", "print('trains')"))
     with phase("the same job, fixed and submitted again"), job(fixed, lustre) as running:
         assert running.run_to_the_end(180)
         assert [launcher.exit_code() for launcher in running.launchers] == [0]

@@ -7,7 +7,7 @@ import pytest
 
 from training_workloads import HorovodJobSpec
 from training_workloads.recipes import recipe
-from training_workloads.recipes.cluster_file import gpu_nodes
+from training_workloads.recipes.digits import gpu_nodes
 
 GROUPS = """
 node_groups:

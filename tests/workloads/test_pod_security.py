@@ -10,7 +10,7 @@ from typing import Any
 import cdk8s
 import pytest
 
-from training_workloads.jobs.kinds import define_job
+from training_workloads.jobs.constructs import define_job
 from training_workloads.recipes import NEEDS, RECIPES, recipe
 
 NEEDED: dict[str, Any] = {

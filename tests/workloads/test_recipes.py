@@ -14,7 +14,7 @@ from training_workloads import (
     TensorBoardSpec,
     TorchElasticJobSpec,
 )
-from training_workloads.jobs.kinds import define_job
+from training_workloads.jobs.constructs import define_job
 from training_workloads.recipes import NEEDS, RECIPES, RENAMED, known_recipe, recipe
 
 NEEDED: dict[str, Any] = {"source": "s3://bucket/data/imagenet/", "service_account": "stage"}
@@ -156,7 +156,7 @@ def test_resnet50_has_the_options_of_its_network(name: str, instance_type: str, 
     [
         (
             "resnet50-p3dn",
-            {"efa": False},
+            {"efa_interfaces": 0},
             {
                 "NCCL_NET": "Socket",
                 "HOROVOD_FUSION_THRESHOLD": "16777216",

@@ -6,6 +6,8 @@ from pathlib import Path
 import cdk8s
 import pytest
 
+from training_workloads.jobs.constructs import define_job
+from training_workloads.lint import lint_manifest
 from training_workloads.recipes import recipe
 from training_workloads.rendering import render_jobs
 from training_workloads.validation import InputError
@@ -76,3 +78,20 @@ def test_rejects_a_folder_in_the_place_of_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "digits.k8s.yaml").mkdir()
     with pytest.raises(InputError, match=r"but digits.k8s.yaml in it is a folder; remove that"):
         render(tmp_path)
+
+
+def test_an_error_of_the_lint_is_a_problem_with_its_path_and_value(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        render_jobs([recipe("digits", environment={"NCCL_SOCKET_IFNAME": "lo"})], tmp_path)
+    (problem,) = caught.value.problems
+    launcher = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "containers", 0)
+    assert (problem.path[:7], problem.given) == (launcher, {"name": "NCCL_SOCKET_IFNAME", "value": "lo"})
+    assert problem.allowed.startswith("the lint reports loopback-interface: sets NCCL_SOCKET_IFNAME=lo")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_construct_does_not_run_the_lint() -> None:
+    chart = cdk8s.Testing.chart()
+    define_job(chart, "Job", spec=recipe("digits", environment={"NCCL_SOCKET_IFNAME": "lo"}))
+    errors = [finding for finding in lint_manifest(cdk8s.Testing.synth(chart)[0]) if finding.level == "error"]
+    assert {finding.rule for finding in errors} == {"loopback-interface"}

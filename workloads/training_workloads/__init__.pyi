@@ -1,14 +1,23 @@
 from .catalog import INSTANCE_TYPES, InstanceType, gpu_instance_type
-from .jobs.elastic_horovod_job import ElasticHorovodJob, ElasticHorovodJobSpec
-from .jobs.horovod_job import HorovodJob, HorovodJobSpec
-from .jobs.isolated_mpi_job import JobNetworkPolicy, MpiJob
-from .jobs.nccl_test_job import NcclTestJob, NcclTestJobSpec
+from .jobs.constructs import (
+    ElasticHorovodJob,
+    HorovodJob,
+    JobNetworkPolicy,
+    MpiJob,
+    NcclTestJob,
+    StageDataJob,
+    TensorBoard,
+    TorchElasticJob,
+)
+from .jobs.elastic_horovod_job import ElasticHorovodJobSpec
+from .jobs.horovod_job import HorovodJobSpec
+from .jobs.nccl_test_job import NcclTestJobSpec
 from .jobs.scheduling import Scheduling
-from .jobs.stage_data_job import StageDataJob, StageDataJobSpec
-from .jobs.tensorboard import TensorBoard, TensorBoardSpec
-from .jobs.torch_elastic_job import TorchElasticJob, TorchElasticJobSpec
+from .jobs.stage_data_job import StageDataJobSpec
+from .jobs.tensorboard import TensorBoardSpec
+from .jobs.torch_elastic_job import TorchElasticJobSpec
 from .jobs.volumes import SharedVolume
-from .mpijob.spec import MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
+from .mpijob.mpi_job import MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
 from .planning.storage_sizing import LustreSizing, size_lustre
 from .platform.device_plugins import EfaDevicePluginChart, NvidiaDevicePluginChart
 from .platform.efs_volume import EfsVolumeChart

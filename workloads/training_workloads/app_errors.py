@@ -34,7 +34,7 @@ def _report(kind: type[BaseException], error: BaseException, traceback: Tracebac
 
 
 def _lines(error: BaseException) -> list[str] | None:
-    """Return what the user reads about a mistake, or None for a bug."""
+    """Return the lines about a mistake of the user, or None for a bug."""
     if isinstance(error, InputError):
         return [str(problem) for problem in error.problems]
     if nodejs.is_failure(error):

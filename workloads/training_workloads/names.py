@@ -63,7 +63,7 @@ ID_DIGITS = r"([0-9a-f]{8}|[0-9a-f]{17})"
 
 
 def aws_id(name: str, value: Any, kind: str, command: str) -> Problems:
-    """Reject what is not the id of a resource in AWS.
+    """Reject other texts than the id of a resource in AWS.
 
     Args:
         name: The argument, as the user typed it.
@@ -75,28 +75,28 @@ def aws_id(name: str, value: Any, kind: str, command: str) -> Problems:
 
 
 def dns_label(name: str, value: Any) -> Problems:
-    """Reject what is not a DNS label."""
+    """Reject anything but a DNS label."""
     yield from matches(name, value, DNS_LABEL, DNS_LABEL_RULE)
 
 
 def dns_1035_label(name: str, value: Any) -> Problems:
-    """Reject what is not a DNS label that begins with a letter, the form of a Service's name."""
+    """Reject anything but a DNS label that begins with a letter, the form of a Service's name."""
     rule = "lower-case letters, digits and '-', a letter first and no '-' at the end, at most 63"
     yield from matches(name, value, rf"(?!.{{{DNS_LABEL_LENGTH + 1}}}){DNS_1035_CHARACTERS}", rule)
 
 
 def dns_subdomain(name: str, value: Any) -> Problems:
-    """Reject what is not a DNS subdomain, the form of most objects' names."""
+    """Reject anything but a DNS subdomain, the form of most objects' names."""
     yield from matches(name, value, DNS_SUBDOMAIN, "a name of lower-case letters, digits, '-' and '.', at most 253")
 
 
 def label_key(name: str, value: Any) -> Problems:
-    """Reject what is not the key of a label, such as `topology.kubernetes.io/zone`."""
+    """Reject anything but the key of a label, such as `topology.kubernetes.io/zone`."""
     yield from matches(name, value, LABEL_KEY, "the key of a node label, such as topology.kubernetes.io/zone")
 
 
 def annotation_key(name: str, value: Any) -> Problems:
-    """Reject what is not the key of an annotation, which may have upper-case letters in its prefix too.
+    """Reject anything but the key of an annotation, which may have upper-case letters in its prefix too.
 
     https://github.com/kubernetes/apimachinery/blob/v0.35.0/pkg/api/validation/objectmeta.go (ValidateAnnotations)
     """
@@ -105,13 +105,13 @@ def annotation_key(name: str, value: Any) -> Problems:
 
 
 def labels(name: str, value: Any) -> Problems:
-    """Reject what is not a dictionary of labels."""
+    """Reject anything but a dictionary of labels."""
     rule = "text of letters, digits, '-', '_' and '.', at most 63, with a letter or a digit at both ends"
     yield from _metadata(name, value, _metadata_key, lambda key, text: matches(key, text, LABEL_VALUE, rule))
 
 
 def annotations(name: str, value: Any) -> Problems:
-    """Reject what is not a dictionary of annotations."""
+    """Reject anything but a dictionary of annotations."""
     wrong = list(_metadata(name, value, annotation_key, _any_text))
     yield from wrong
     size = 0 if wrong else sum(len(text.encode()) for item in value.items() for text in item)
@@ -157,7 +157,7 @@ def leaves_room(name: str, value: str, suffix: str, pods: str) -> Problems:
 
 
 def image_fix(image: Any) -> str:
-    """Return what to do about an image that no node can pull because of its form; empty if its form is right."""
+    """Return the fix for an image that no node can pull because of its form; empty if its form is right."""
     address = image if isinstance(image, str) else ""
     if _IMAGE.fullmatch(address):
         return ""

@@ -4,20 +4,20 @@ import errno
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import cdk8s
-from constructs import Construct
 
-from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.kinds import JobSpec, define_job
-from training_workloads.jobs.torch_elastic_job import TorchElasticJob
+from training_workloads.jobs.constructs import IsolatedMpiJob, define_job
+from training_workloads.jobs.kinds import JobSpec
+from training_workloads.lint import Finding, lint_manifest
 from training_workloads.manifests.documents import MANIFEST_SUFFIXES
 from training_workloads.planning.job_prediction import predicted_annotations
 from training_workloads.platform.parts import add_platform
 from training_workloads.platform.platform_spec import PLATFORM_FILES, PlatformSpec
-from training_workloads.validation import InputError, Problem, Problems, enforce
+from training_workloads.validation import MISSING, InputError, Problem, Problems, check
 
 __all__ = ["render_jobs", "render_platform"]
 
@@ -39,16 +39,16 @@ def render_jobs(specs: Iterable[JobSpec], folder: Path) -> tuple[list[Path], lis
         The paths, and the lint's warnings, each with the job's name first.
 
     Raises:
-        InputError: Two jobs have one name, or the folder is that of the platform.
+        InputError: Two jobs have one name, the folder is that of the platform, or the lint finds an error.
     """
     specs = list(specs)
-    enforce(specs, (_unique_names,))
-    enforce(folder, (_no_platform,))
+    check(_unique_names(specs), _no_platform(folder))
     app = _app(folder)
     warnings = []
     for spec in specs:
-        job = define_job(cdk8s.Chart(app, spec.name), "Job", spec=spec)
-        warnings += [f"{spec.name}: {warning}" for warning in _warnings(job)]
+        chart = cdk8s.Chart(app, spec.name)
+        job = define_job(chart, "Job", spec=spec)
+        warnings += [f"{spec.name}: {warning}" for warning in _lint_warnings(chart.to_json())]
         if isinstance(job, IsolatedMpiJob):
             for key, value in predicted_annotations(spec).items():
                 job.mpi_job.metadata.add_annotation(key, value)
@@ -56,10 +56,23 @@ def render_jobs(specs: Iterable[JobSpec], folder: Path) -> tuple[list[Path], lis
     return [folder / f"{spec.name}.k8s.yaml" for spec in specs], warnings
 
 
-def _warnings(job: Construct) -> list[str]:
-    if isinstance(job, TorchElasticJob):
-        return job.warnings
-    return job.mpi_job.warnings if isinstance(job, IsolatedMpiJob) else []
+def _lint_warnings(documents: Iterable[Any]) -> Iterator[Finding]:
+    """Yield the lint's warnings of some documents, and raise its errors."""
+    for document in documents:
+        findings = lint_manifest(document)
+        check(_problem(finding, document) for finding in findings if finding.level == "error")
+        yield from findings
+
+
+def _problem(finding: Finding, document: Any) -> Problem:
+    given = document
+    for key in finding.path:
+        try:
+            given = given[key]
+        except (KeyError, IndexError, TypeError):
+            given = MISSING
+    allowed = f"the lint reports {finding.rule}: {finding.problem}"
+    return Problem(path=finding.path, given=given, allowed=allowed, fix=finding.fix)
 
 
 def render_platform(spec: PlatformSpec, folder: Path) -> tuple[list[Path], list[Path]]:
@@ -75,7 +88,7 @@ def render_platform(spec: PlatformSpec, folder: Path) -> tuple[list[Path], list[
     Raises:
         InputError: The folder has other manifests, or the namespace is not one of Kubernetes.
     """
-    enforce(folder, (_nothing_else,))
+    check(_nothing_else(folder))
     app = _app(folder)
     add_platform(app, spec)
     written = [folder / f"{chart.node.id}.k8s.yaml" for chart in app.charts]

@@ -9,7 +9,6 @@ import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
 __all__ = [
@@ -216,6 +215,9 @@ def known_names(value: str, known: Iterable[str]) -> str:
 def _meant(value: str, names: list[str]) -> list[str]:
     """Return the name itself in other letters, else the names that begin with it, else those that look like it."""
     same = [name for name in names if name.lower() == value]
+    # Here, because only a mistake needs it.
+    from difflib import get_close_matches
+
     # Of p5 the sizes of that family (p5.48xlarge), not of another (p5en.48xlarge).
     family = [name for name in names if name.startswith(f"{value}.")]
     longer = [name for name in names if len(value) > 1 and name.startswith(value)]

@@ -203,7 +203,10 @@ def test_a_cell_that_is_slower_by_more_than_the_margin_fails(
 
 def test_the_folders_of_a_comparison_have_names(program: Program) -> None:
     result = program("bench", "compare", "one")
-    assert (result.code, result.err) == (2, "error: 'AFTER' is missing; type 'trainctl bench compare BEFORE AFTER'\n")
+    assert (result.code, result.err) == (
+        2,
+        "error: Missing argument 'AFTER'; 'trainctl bench compare --help' shows what to type\n",
+    )
 
 
 def test_a_cell_that_is_missing_fails(tmp_path: Path, program: Program) -> None:

@@ -63,7 +63,7 @@ def test_an_empty_folder_becomes_the_project(command: Command, tmp_path: Path) -
             f"'NAME' is '{'n' * 60}', but with 2 workers the operator names pods '<name>-worker-1', of at most 63 "
             "characters; use a name of 54 characters or fewer",
         ),
-        ([], "'NAME' is missing; type 'trainctl init NAME'"),
+        ([], "Missing argument 'NAME'; 'trainctl init --help' shows what to type"),
     ],
 )
 def test_rejects_a_name_that_no_job_can_have(arguments: list[str], message: str, command: Command) -> None:

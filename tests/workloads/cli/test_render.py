@@ -5,10 +5,12 @@ from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
 from tests.workloads.cli.conftest import Command, names_in
+from training_workloads.cli import local_commands
 from training_workloads.recipes import NEEDS, RECIPES
 
 LOCAL_ONLY = "the image is localhost/training:latest, which only this machine has; for a cluster give '--image'\n"
@@ -112,7 +114,7 @@ def test_limits_and_binding(render: Render) -> None:
         (["digits", "--outdir="], ["--outdir"]),
         (["digits", "--capacity-type=spot"], ["--capacity-type"]),
         (
-            ["digits", "--workers=0", "--gpus-per-worker=99", "--image="],
+            ["digits", "--workers=0", "--gpus-per-worker=0", "--image="],
             ["--gpus-per-worker", "--image", "--workers"],
         ),
         (["digits", f"--name={'n' * 60}"], ["--name"]),
@@ -164,3 +166,13 @@ def test_a_package_may_replace_a_recipe_of_the_library(
     assert command("render").code == 0
     assert {"digits", "digits-p4d"} <= names_in(tmp_path / "dist/jobs")
     assert "p5.48xlarge" in (tmp_path / "dist/jobs/digits.k8s.yaml").read_text()
+
+
+def test_the_options_are_those_of_the_page(root: Path) -> None:
+    """Each option is made from the field of a job; the page has its names and its help."""
+    options = [each for each in local_commands.render.params if isinstance(each, click.Option)]
+    rows = [
+        f"| {', '.join(f'`{name}`' for name in (*each.opts, *each.secondary_opts))} | {each.help} |" for each in options
+    ]
+    section = (root / "docs/command-line.md").read_text().partition("## `render`")[2].partition("\n## ")[0]
+    assert [line for line in section.splitlines() if line.startswith("| `")] == rows

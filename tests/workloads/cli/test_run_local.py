@@ -37,7 +37,7 @@ def test_a_script_that_cannot_start_is_rejected_once(text: str, problem: str, tm
             "'ARGUMENT' is '--epochs', but digits is no Python script, and only a script takes arguments; omit it; "
             "'trainctl render' changes a job",
         ),
-        ([], "'JOB' is missing; type 'trainctl run-local JOB'"),
+        ([], "Missing argument 'JOB'; 'trainctl run-local --help' shows what to type"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: list[str], message: str, command: Command) -> None:

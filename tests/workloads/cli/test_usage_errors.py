@@ -41,12 +41,11 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["lint"], "'FILE' is missing; type 'trainctl lint FILE'"),
-        (["scale", "digits"], "'WORKERS' is missing; type 'trainctl scale NAME WORKERS'"),
+        (["lint"], "Missing argument 'FILE...'; 'trainctl lint --help' shows what to type"),
+        (["scale", "digits"], "Missing argument 'WORKERS'; 'trainctl scale --help' shows what to type"),
         (
             ["platform", "size-lustre"],
-            "'--images-per-second' is missing; type 'trainctl platform size-lustre --images-per-second NUMBER "
-            "--bytes-per-image NUMBER'",
+            "Missing option '--images-per-second'; 'trainctl platform size-lustre --help' shows what to type",
         ),
         (
             ["render", "--workers"],
@@ -58,7 +57,7 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
         (["logs", "x", "--folow"], "'--folow' is not an option of 'trainctl logs'; did you mean --follow?"),
         (
             ["render", "digits", "--deadline-seconds", "10m"],
-            "'--deadline-seconds' is '10m'; give a whole number, such as 600",
+            "'--deadline-seconds' is '10m'; give a whole number, such as 604800",
         ),
         (
             ["run-local", "s3.py", "--epochs", "3"],
@@ -70,9 +69,13 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
             "'--rank' is not an option of 'trainctl run-local'; did you mean --ranks? an argument of the script goes "
             "behind '--': 'trainctl run-local train.py -- --rank'",
         ),
+        (["render", "--no-efa"], "'--no-efa' is not an option of 'trainctl render'; did you mean --efa-interfaces?"),
         (["list", "--x"], "'--x' is not an option of 'trainctl list'; 'trainctl list --help' lists the options"),
-        (["--x"], "'--x' is not an option of 'trainctl'; 'trainctl --help' lists the options"),
-        (["scale", "a", "-1"], "'-1' is not an option of 'trainctl scale'; give the number without '-'"),
+        (
+            ["--x"],
+            "'--x' is not an option of 'trainctl'; an option of a command goes behind it: 'trainctl COMMAND --x'",
+        ),
+        (["scale", "a", "-1"], "'-1' is not an option of 'trainctl scale'; 'trainctl scale --help' lists the options"),
     ],
 )
 def test_a_mistake_in_the_command_line_is_one_line(arguments: list[str], message: str, command: Command) -> None:
@@ -89,7 +92,7 @@ def test_a_mistake_in_the_command_line_is_one_line(arguments: list[str], message
         (["help", "lint"], "'help' is not a command of trainctl; use 'trainctl --help' or 'trainctl COMMAND --help'"),
         (
             ["-n", "foo", "list"],
-            "'-n' is not an option of 'trainctl'; put it behind the command: 'trainctl COMMAND -n'",
+            "'-n' is not an option of 'trainctl'; an option of a command goes behind it: 'trainctl COMMAND -n'",
         ),
         (
             ["scale", "x", "--replicas", "3"],

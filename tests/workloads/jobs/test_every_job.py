@@ -254,7 +254,6 @@ _GPU_JOB = {
     "command": st.lists(_TEXTS, max_size=4).map(tuple),
     "workers": _COUNTS,
     "gpus_per_worker": st.none() | st.integers(min_value=0, max_value=9),
-    "efa": st.none() | st.booleans(),
     "environment": st.dictionaries(_TEXTS | st.sampled_from(["A", "NCCL_DEBUG"]), _TEXTS, max_size=2),
     "volumes": st.lists(_VOLUME, max_size=2).map(tuple),
     "service_account": _MAYBE_NAMES,

@@ -1,4 +1,3 @@
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ def pod(manifest: dict[str, Any], role: str) -> dict[str, Any]:
 
 
 def test_p4d_slots_ranks_and_devices_follow_from_the_type(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    spec = dataclasses.replace(job_spec, instance_type="p4d.24xlarge", workers=3)
+    spec = job_spec.replaced(instance_type="p4d.24xlarge", workers=3)
     manifest = synthesize(spec)
     assert spec.world_size == 24
     assert manifest["spec"]["slotsPerWorker"] == 8
@@ -39,7 +38,7 @@ def test_p4d_slots_ranks_and_devices_follow_from_the_type(job_spec: HorovodJobSp
 def test_a_measurement_may_use_some_of_the_efa_interfaces(
     job_spec: HorovodJobSpec, synthesize: Synthesize, interfaces: int, devices: int | None, network: str
 ) -> None:
-    spec = dataclasses.replace(job_spec, instance_type="p4d.24xlarge", workers=2, efa_interfaces=interfaces)
+    spec = job_spec.replaced(instance_type="p4d.24xlarge", workers=2, efa_interfaces=interfaces)
     manifest = synthesize(spec)
     limits = pod(manifest, "Worker")["containers"][0]["resources"]["limits"]
     assert (limits["nvidia.com/gpu"], limits.get("vpc.amazonaws.com/efa")) == (8, devices)
@@ -60,7 +59,7 @@ def test_the_launcher_holds_no_gpu_and_stays_off_gpu_nodes(job_spec: HorovodJobS
 
 
 def test_every_exported_variable_is_set_on_the_launcher(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    container = pod(synthesize(dataclasses.replace(job_spec, environment={"SEED": "7"})), "Launcher")["containers"][0]
+    container = pod(synthesize(job_spec.replaced(environment={"SEED": "7"})), "Launcher")["containers"][0]
     words = container["command"]
     exported = {words[i + 1] for i, word in enumerate(words) if word == "-x"}
     variables = {entry["name"]: entry["value"] for entry in container["env"]}
@@ -70,7 +69,7 @@ def test_every_exported_variable_is_set_on_the_launcher(job_spec: HorovodJobSpec
 
 
 def test_a_users_variable_overrides_a_derived_one(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    manifest = synthesize(dataclasses.replace(job_spec, environment={"NCCL_DEBUG": "WARN"}))
+    manifest = synthesize(job_spec.replaced(environment={"NCCL_DEBUG": "WARN"}))
     env = pod(manifest, "Launcher")["containers"][0]["env"]
     assert [entry["value"] for entry in env if entry["name"] == "NCCL_DEBUG"] == ["WARN"]
 
@@ -89,21 +88,19 @@ def test_a_users_variable_overrides_a_derived_one(job_spec: HorovodJobSpec, synt
 def test_ranks_of_a_whole_node_are_bound_to_the_socket_of_their_gpu(
     change: dict[str, Any], placement: list[str], job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
-    words = pod(synthesize(dataclasses.replace(job_spec, **change)), "Launcher")["containers"][0]["command"]
+    words = pod(synthesize(job_spec.replaced(**change)), "Launcher")["containers"][0]["command"]
     assert [words[words.index(flag) + 1] for flag in ("--map-by", "--bind-to")] == placement
 
 
 def test_pods_have_the_service_account(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    manifest = synthesize(dataclasses.replace(job_spec, service_account="runs"))
+    manifest = synthesize(job_spec.replaced(service_account="runs"))
     assert [pod(manifest, role)["serviceAccountName"] for role in ("Launcher", "Worker")] == ["runs", "runs"]
     # Pod Identity brings its credentials another way; the jobs do not call the API of Kubernetes.
     assert pod(manifest, "Worker")["automountServiceAccountToken"] is False
 
 
 def test_volumes_shm_and_lustre(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    worker = pod(
-        synthesize(dataclasses.replace(job_spec, volumes=(SharedVolume(claim="c", mount_path="/d"),))), "Worker"
-    )
+    worker = pod(synthesize(job_spec.replaced(volumes=(SharedVolume(claim="c", mount_path="/d"),))), "Worker")
     assert worker["volumes"] == [
         {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "32Gi"}},
         {"name": "shared-0", "persistentVolumeClaim": {"claimName": "c"}},
@@ -173,7 +170,7 @@ def options(manifest: dict[str, Any]) -> list[str]:
 
 
 def test_the_launcher_knows_what_each_worker_has_requested(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    manifest = synthesize(dataclasses.replace(job_spec, instance_type="p4d.24xlarge"))
+    manifest = synthesize(job_spec.replaced(instance_type="p4d.24xlarge"))
     given = "--timeout 1800 --restarts 10 --gate yes --gpus 8 --efa 4 --hugepages-mib 5120 --shm-mib 32768 --mount /fsx"
     assert options(manifest) == given.split()
     settings = launcher.Settings.parse(
@@ -188,12 +185,12 @@ def test_the_launcher_knows_what_each_worker_has_requested(job_spec: HorovodJobS
 
 
 def test_what_a_worker_has_not_requested_is_not_checked(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    manifest = synthesize(dataclasses.replace(job_spec, instance_type="g5.2xlarge", volumes=()))
+    manifest = synthesize(job_spec.replaced(instance_type="g5.2xlarge", volumes=()))
     assert options(manifest) == "--timeout 1800 --restarts 10 --gate yes --gpus 1 --shm-mib 4096".split()
 
 
 def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    spec = dataclasses.replace(job_spec, backoff_limit=1, start_timeout_seconds=7200, gate=False)
+    spec = job_spec.replaced(backoff_limit=1, start_timeout_seconds=7200, gate=False)
     manifest = synthesize(spec)
     assert options(manifest)[:6] == ["--timeout", "7200", "--restarts", "1", "--gate", "no"]
     # No more pods of the launcher than restarts of the ranks.
@@ -215,9 +212,9 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
         ({"image": ""}, "'image' is ''; give the image's address, such as <repository>:<tag>"),
         ({"image": "https://ecr/training"}, "'image' is 'https://ecr/training'; omit 'https://'"),
         ({"namespace": "Team A"}, "'namespace' is 'Team A'; give lower-case letters, digits and '-', at most 63"),
-        ({"environment": {"A=B": "1"}}, "'environment' is 'A=B'; give names of letters, digits and '_'"),
-        ({"environment": {"EPOCHS": 3}}, "'environment.EPOCHS' is 3; give a text, in quotes"),
-        ({"environment": {"A": "x\0y"}}, r"'environment.A' is 'x\x00y'; give a string without NUL characters"),
+        ({"environment": {"A=B": "1"}}, "'environment.A=B' is 'A=B'; give names of letters, digits and '_'"),
+        ({"environment": {"EPOCHS": 3}}, "'environment.EPOCHS' is 3; give a text without NUL characters, in quotes"),
+        ({"environment": {"A": "x\0y"}}, r"'environment.A' is 'x\x00y'; give a text without NUL characters, in quotes"),
         (
             {"command": ("python", "a\0.py")},
             r"'command' is ('python', 'a\x00.py'); give the program that",
@@ -232,7 +229,7 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
             "'workers' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in "
             "memory; give 5000 or less",
         ),
-        ({"environment": [("A", "1")]}, "'environment' is [('A', '1')]; give a dictionary of names and values"),
+        ({"environment": ("A", "1")}, "'environment' is ('A', '1'); write names with their keys below them"),
         ({"volumes": SharedVolume()}, "'volumes' is a SharedVolume; give a tuple of SharedVolume"),
         ({"volumes": ("/fsx",)}, "'volumes[0]' is '/fsx'; give SharedVolume(...)"),
         (
@@ -244,21 +241,17 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
         ({"backoff_limit": 2**31}, "'backoff_limit' is 2147483648; give 2147483647 or less"),
         ({"deadline_seconds": 0}, "'deadline_seconds' is 0; give 1 or more"),
         ({"start_timeout_seconds": 0}, "'start_timeout_seconds' is 0; give 1 or more"),
-        ({"gate": "no"}, "'gate' is 'no'; give one of True, False"),
-        ({"efa": "no"}, "'efa' is 'no'; give one of True, False"),
+        ({"gate": "no"}, "'gate' is 'no'; give true or false"),
+        ({"efa": False}, "'efa' is False, but there is no such key; did you mean efa_interfaces?"),
+        ({"efa_interfaces": False}, "'efa_interfaces' is False; give a whole number, 0 or more"),
         (
             {"instance_type": "g5.4xlarge", "efa_interfaces": 1},
             "'efa_interfaces' is 1, but g5.4xlarge has 0; lower it, or omit it to use all",
         ),
-        (
-            {"instance_type": "g5.4xlarge", "efa": True},
-            "'efa' is True, but g5.4xlarge has no EFA; omit efa, or choose a type that has it, such as the largest of "
-            "its family",
-        ),
         ({"service_account": "A"}, "'service_account' is 'A'; give a name of lower-case letters, digits, '-' and '.'"),
         ({"bind_to": "core"}, "'bind_to' is 'core'; give one of socket, none"),
         (
-            {"bind_to": "socket", "gpus_per_worker": 4, "efa": False},
+            {"bind_to": "socket", "gpus_per_worker": 4, "efa_interfaces": 0},
             "'bind_to' is 'socket', but a worker with 4 of the 8 GPUs of p3dn.24xlarge does not have an equal number",
         ),
         ({"command": ()}, "'command' is (); give the program that each rank runs, as a tuple of words"),
@@ -271,7 +264,7 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
 )
 def test_rejects_what_cannot_run(change: dict[str, Any], message: str, job_spec: HorovodJobSpec) -> None:
     with pytest.raises(InputError) as caught:
-        dataclasses.replace(job_spec, **change)
+        job_spec.replaced(**change)
     assert message in str(caught.value)
 
 
@@ -291,7 +284,7 @@ def test_rejects_a_volume_that_kubernetes_rejects(volume: dict[str, str], messag
 
 def test_an_image_may_be_known_only_at_deployment(job_spec: HorovodJobSpec) -> None:
     image = "${Token[Repository.1]}:1"
-    assert dataclasses.replace(job_spec, image=image).image == image
+    assert job_spec.replaced(image=image).image == image
 
 
 def test_the_dockerfile_builds_the_image_that_jobs_expect(root: Path) -> None:
@@ -319,4 +312,4 @@ def test_the_launcher_of_the_image_prints_what_the_commands_look_for() -> None:
 def test_a_job_is_derived_once(job_spec: HorovodJobSpec) -> None:
     assert job_spec.mpi_job is job_spec.mpi_job
     assert job_spec.resources is job_spec.resources
-    assert dataclasses.replace(job_spec, workers=3).mpi_job.workers == 3
+    assert job_spec.replaced(workers=3).mpi_job.workers == 3

@@ -12,7 +12,7 @@ def whole(name: str) -> WorkerResources:
 
 def test_ranks_on_p3dn_use_tcp_without_efa() -> None:
     instance = gpu_instance_type("p3dn.24xlarge")
-    assert rank_environment(worker_resources(instance, 8, efa=False), workers=2) == {
+    assert rank_environment(worker_resources(instance, 8, 0), workers=2) == {
         "TF_NUM_INTRAOP_THREADS": "1",
         "TF_NUM_INTEROP_THREADS": "11",
         "TRAINING_DATA_THREADS": "11",
@@ -81,4 +81,4 @@ def test_only_several_v100_over_tcp_reduce_in_two_steps(
 ) -> None:
     instance = gpu_instance_type(name)
     expected = {"HOROVOD_HIERARCHICAL_ALLREDUCE": "1"} if hierarchical else {}
-    assert hierarchical_all_reduce(instance, worker_resources(instance, gpus, efa=efa), workers) == expected
+    assert hierarchical_all_reduce(instance, worker_resources(instance, gpus, None if efa else 0), workers) == expected

@@ -1,4 +1,3 @@
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ WORKERS = {"training.kubeflow.org/job-name": "job", "training.kubeflow.org/job-r
 
 
 def made(synthesize: Synthesize, job_spec: HorovodJobSpec, **scheduling: Any) -> dict[str, Any]:
-    return synthesize(dataclasses.replace(job_spec, scheduling=Scheduling(**scheduling)))
+    return synthesize(job_spec.replaced(scheduling=Scheduling(**scheduling)))
 
 
 def pods(manifest: dict[str, Any]) -> list[dict[str, Any]]:
@@ -139,7 +138,7 @@ def test_kueue_reads_the_topology_from_the_workers_only(
     kind: str, label: str, job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:
     level: dict[str, Any] = {f"{kind}_topology": label}
-    manifest = synthesize(dataclasses.replace(job_spec, scheduling=Scheduling(queue="gpu", **level)))
+    manifest = synthesize(job_spec.replaced(scheduling=Scheduling(queue="gpu", **level)))
     launcher, worker = (manifest["spec"]["mpiReplicaSpecs"][role]["template"] for role in ("Launcher", "Worker"))
     annotation = f"kueue.x-k8s.io/podset-{kind}-topology"
     assert worker["metadata"]["annotations"][annotation] == label
@@ -147,12 +146,12 @@ def test_kueue_reads_the_topology_from_the_workers_only(
 
 
 def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    halves = dataclasses.replace(
-        job_spec, gpus_per_worker=4, efa=False, scheduling=Scheduling(spread_over="kubernetes.io/hostname")
+    halves = job_spec.replaced(
+        gpus_per_worker=4, efa_interfaces=0, scheduling=Scheduling(spread_over="kubernetes.io/hostname")
     )
     selectors = []
     for name in ("first", "second"):
-        manifest = synthesize(dataclasses.replace(halves, name=name))
+        manifest = synthesize(halves.replaced(name=name))
         _, worker = pods(manifest)
         selectors.append(worker["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"])
         assert "hostNetwork" not in worker
@@ -163,7 +162,7 @@ def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, 
 @pytest.mark.parametrize(
     ("scheduling", "message"),
     [
-        ({"gang": "yes"}, "'gang' is 'yes'; give one of True, False"),
+        ({"gang": "yes"}, "'gang' is 'yes'; give true or false"),
         ({"queue": "Research"}, "'queue' is 'Research'; give lower-case letters, digits and '-', at most 63"),
         ({"priority_class": "a b"}, "'priority_class' is 'a b'; give a name of lower-case letters, digits"),
         ({"spread_over": "host name"}, "'spread_over' is 'host name'; give the key of a node label, such as topology"),
@@ -174,7 +173,7 @@ def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, 
         ),
         ({"node_group": "my nodes"}, "'node_group' is 'my nodes'; give the name of a node group, as in cluster.yaml"),
         ({"node_group": ""}, "'node_group' is ''; give the name of a node group"),
-        ({"placement_group": "gpu"}, "'placement_group' is 'gpu'; give one of True, False"),
+        ({"placement_group": "gpu"}, "'placement_group' is 'gpu'; give true or false"),
         (
             {"node_group": "gpu", "spread_over": "training-cluster/node-group"},
             "'spread_over' is 'training-cluster/node-group', but node_group keeps all workers in one group",
@@ -207,7 +206,5 @@ def test_rejects_what_kubernetes_rejects_or_never_schedules(scheduling: dict[str
 
 def test_rejects_anything_but_a_scheduling(job_spec: HorovodJobSpec) -> None:
     changes: dict[str, Any] = {"scheduling": "gpu"}
-    with pytest.raises(
-        InputError, match=r"^'scheduling' is 'gpu'; give a Scheduling, such as Scheduling\(queue='gpu'\)$"
-    ):
-        dataclasses.replace(job_spec, **changes)
+    with pytest.raises(InputError, match=r"^'scheduling' is 'gpu'; give Scheduling\(...\)$"):
+        job_spec.replaced(**changes)

@@ -60,7 +60,7 @@ def test_another_folder() -> None:
         ({"image": ""}, "'image' is ''; give the image's address"),
         ({"name": "1board"}, "'name' is '1board'; give lower-case letters, digits and '-', a letter first"),
         ({"folder": "/runs"}, "'folder' is '/runs'; give a folder of the file system without a slash first"),
-        ({"volume": None}, "'volume' is None; give SharedVolume(...)"),
+        ({"volume": "/fsx"}, "'volume' is '/fsx'; give SharedVolume(...)"),
         ({"namespace": "A"}, "'namespace' is 'A'; give lower-case letters"),
     ],
 )

@@ -264,12 +264,6 @@ def test_the_lint_finds_nothing(rendezvous: str, tmp_path: Path) -> None:
     assert (result.exit_code, "0 errors" in result.output or "no findings" in result.output) == (0, True), result.output
 
 
-def test_a_mistake_that_the_lint_finds_stops_the_app() -> None:
-    with pytest.raises(InputError) as caught:
-        objects(environment={"NCCL_SOCKET_IFNAME": "lo"})
-    assert "the lint reports" in str(caught.value)
-
-
 def test_an_image_of_ones_own_is_not_checked() -> None:
     assert spec(instance_type="p3dn.24xlarge", image="localhost/training-torch-cuda12:latest").instance.gpus == 8
     assert spec(instance_type="p3dn.24xlarge", image="repository/own:1").instance.gpus == 8
@@ -284,7 +278,7 @@ def test_an_image_of_ones_own_is_not_checked() -> None:
         ({"workers": 0}, "'workers' is 0; give 1 or more"),
         ({"max_workers": 100_001}, "'max_workers' is 100001; give 100000 or less"),
         ({"max_restarts": -1}, "'max_restarts' is -1; give 0 or more"),
-        ({"backoff_limit": None}, "'backoff_limit' is None; give a whole number, 0 or more"),
+        ({"backoff_limit": "3"}, "'backoff_limit' is '3'; give a whole number, 0 or more"),
         ({"rendezvous": "static"}, "'rendezvous' is 'static'; give one of c10d, etcd"),
         ({"instance_type": "g5.4xlarge", "gpus_per_worker": 2}, "'gpus_per_worker' is 2, but g5.4xlarge has 1 GPUs"),
         ({"gpus_per_worker": 3}, "on p4d.24xlarge an EFA interface serves 2 GPUs"),
@@ -316,7 +310,6 @@ def test_an_image_of_ones_own_is_not_checked() -> None:
             {"efa_interfaces": 1, "gpus_per_worker": 4},
             "'gpus_per_worker' is 4, but with efa_interfaces each worker is a whole node; omit it",
         ),
-        ({"efa_interfaces": 1, "efa": True}, "'efa' is True, but with efa_interfaces each worker is a whole node"),
         (
             {"environment": {"WORLD_SIZE": "16"}},
             "'environment.WORLD_SIZE' is '16', but torchrun sets it for each rank; omit it",

@@ -111,11 +111,6 @@ def test_rejects_what_a_train_job_cannot_say(change: dict[str, Any], message: st
     assert message in str(caught.value)
 
 
-def test_rejects_a_variable_that_the_trainer_sets() -> None:
-    with pytest.raises(InputError, match="sets PET_NNODES, and the TrainJob is rejected"):
-        objects(environment={"PET_NNODES": "3"})
-
-
 def test_the_pinned_definition_rejects_what_the_api_server_would() -> None:
     job, _ = objects()
     for place, wrong in (("podTemplateOverrides", []), ("activeDeadlineSeconds", 0), ("managedBy", "me")):

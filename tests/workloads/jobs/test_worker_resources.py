@@ -39,7 +39,7 @@ def test_the_workers_that_share_a_node_fit_on_it(node: InstanceType) -> None:
 
 
 def test_a_worker_without_efa_takes_any_number_of_gpus() -> None:
-    resources = worker_resources(gpu_instance_type("p4d.24xlarge"), 3, efa=False)
+    resources = worker_resources(gpu_instance_type("p4d.24xlarge"), 3, 0)
     assert (resources.gpus, resources.efa_interfaces, resources.hugepages_mib) == (3, 0, 0)
 
 
@@ -55,15 +55,10 @@ def test_rejects_more_gpus_than_the_type_has() -> None:
     )
 
 
-def test_rejects_zero_gpus() -> None:
-    with pytest.raises(InputError, match=r"^'gpus_per_worker' is 0; give 1 or more$"):
-        worker_resources(gpu_instance_type("p3dn.24xlarge"), 0)
-
-
 def test_rejects_a_part_of_an_efa_interface() -> None:
     with pytest.raises(InputError) as caught:
         worker_resources(gpu_instance_type("p4d.24xlarge"), 3)
     assert str(caught.value) == (
         "'gpus_per_worker' is 3, but on p4d.24xlarge an EFA interface serves 2 GPUs; use a multiple of 2, or no EFA "
-        "(--no-efa)"
+        "(0 EFA interfaces)"
     )

@@ -25,7 +25,7 @@ def main() -> None:
         name="job",
         image="image:1",
         instance_type="g5.12xlarge",
-        efa=False,
+        efa_interfaces=0,
         start_timeout_seconds=300,
         command=command,
         **given,

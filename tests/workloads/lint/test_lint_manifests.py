@@ -1,6 +1,5 @@
 """The lint on manifests in the published shape of other projects, and on our own jobs."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,8 @@ import pytest
 
 from training_workloads import INSTANCE_TYPES, HorovodJobSpec
 from training_workloads.lint import lint_manifest, lint_text
-from training_workloads.mpijob.spec import API_VERSION, KIND, MpiJobSpec
+from training_workloads.mpijob.mpi_job import MpiJobSpec
+from training_workloads.mpijob.spec import API_VERSION, KIND
 from training_workloads.recipes import NEEDS, RECIPES, recipe
 
 MANIFESTS = Path(__file__).parent / "manifests"
@@ -79,19 +79,18 @@ def test_nothing_is_wrong_with_our_recipes(name: str) -> None:
 
 
 # By default, EFA where the type has it.
-@pytest.mark.parametrize("efa", [None, False])
+@pytest.mark.parametrize("efa_interfaces", [None, 0])
 @pytest.mark.parametrize("gpus_per_worker", [1, None])
 @pytest.mark.parametrize("instance_type", [one.name for one in INSTANCE_TYPES.values() if one.gpus])
 def test_nothing_is_wrong_with_a_horovod_job_on_any_type_but_its_retirement(
-    job_spec: HorovodJobSpec, instance_type: str, gpus_per_worker: int | None, efa: bool | None
+    job_spec: HorovodJobSpec, instance_type: str, gpus_per_worker: int | None, efa_interfaces: int | None
 ) -> None:
     instance = INSTANCE_TYPES[instance_type]
     # A worker with few of a node's GPUs may not get a whole EFA device.
     if instance.efa_interfaces * (gpus_per_worker or instance.gpus) % instance.gpus:
         gpus_per_worker = instance.gpus
     # The default image does not support every GPU.
-    spec = dataclasses.replace(
-        job_spec, instance_type=instance_type, gpus_per_worker=gpus_per_worker, efa=efa, framework="other"
-    )
+    changes = {"gpus_per_worker": gpus_per_worker, "efa_interfaces": efa_interfaces}
+    spec = job_spec.replaced(instance_type=instance_type, framework="other", **changes)
     found = lint_manifest(manifest(spec.mpi_job))
     assert [finding.rule for finding in found] == (["retired-instance-type"] if instance.retired else [])

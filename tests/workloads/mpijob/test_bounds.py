@@ -11,7 +11,7 @@ from tests.workloads.mpijob.api_server import Rejected, stored
 from training_workloads.lint.run_rules import lint_manifest
 from training_workloads.mpijob.decoding import decoding_failures, decoding_problems
 from training_workloads.mpijob.definition import mpi_job_definition
-from training_workloads.mpijob.spec import MpiJobSpec, ReplicaSpec, RunPolicy
+from training_workloads.mpijob.mpi_job import MpiJobSpec, ReplicaSpec, RunPolicy
 from training_workloads.validation import InputError
 
 (VERSION,) = mpi_job_definition()["spec"]["versions"]
@@ -141,7 +141,7 @@ def spec(**values: Any) -> MpiJobSpec:
     [
         (
             lambda: spec(worker=ReplicaSpec(template=TEMPLATE, replicas=50_000_000)),
-            "'worker.replicas' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers "
+            "'replicas' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers "
             "in memory; give 5000 or less",
         ),
         (

@@ -10,9 +10,8 @@ import yaml
 from setup import record_pod_types
 from setup.record_pod_types import DEFAULTS, defaults_of, main
 from tests.workloads.mpijob.api_server import errors, pruned, stored
-from training_workloads.mpijob.defaults import omitted_defaults
 from training_workloads.mpijob.definition import mpi_job_definition
-from training_workloads.mpijob.pod_schema import pod_template_schema
+from training_workloads.mpijob.pod_schema import omitted_defaults, pod_template_schema
 
 (VERSION,) = mpi_job_definition()["spec"]["versions"]
 SCHEMA = VERSION["schema"]["openAPIV3Schema"]

@@ -125,7 +125,7 @@ def test_ranks_of_workers_and_launcher() -> None:
 
 
 def test_rejects_zero_workers() -> None:
-    with pytest.raises(InputError, match=r"^'worker.replicas' is 0; give 1 or more$"):
+    with pytest.raises(InputError, match=r"^'replicas' is 0; give 1 or more$"):
         spec(worker=ReplicaSpec(template=TEMPLATE, replicas=0))
 
 
@@ -168,7 +168,7 @@ def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
             lambda: run_policy(ttl_seconds_after_finished=1.5),
             "'ttl_seconds_after_finished' is 1.5; give a whole number",
         ),
-        (lambda: run_policy(suspend="no"), "'suspend' is 'no'; give one of True, False"),
+        (lambda: run_policy(suspend="no"), "'suspend' is 'no'; give true or false"),
         (lambda: scheduling_policy(min_available=-1), "'min_available' is -1; give 0 or more"),
         (lambda: scheduling_policy(schedule_timeout_seconds=1.5), "'schedule_timeout_seconds' is 1.5; give a whole"),
         (lambda: scheduling_policy(queue="A B"), "'queue' is 'A B'; give a name of lower-case letters"),
@@ -179,23 +179,23 @@ def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
         ),
         (
             lambda: scheduling_policy(min_resources=["cpu"]),
-            "'min_resources' is ['cpu']; give amounts by the resource's name, such as",
+            "'min_resources' is ('cpu',); write names with their keys below them",
         ),
         (lambda: spec(launcher={"replicas": 1}), "'launcher' is {'replicas': 1}; give ReplicaSpec(...)"),
         (lambda: spec(worker={}), "'worker' is {}; give ReplicaSpec(...)"),
-        (lambda: spec(run_policy=None), "'run_policy' is None; give RunPolicy(...)"),
+        (lambda: spec(run_policy="none"), "'run_policy' is 'none'; give RunPolicy(...)"),
         (lambda: replica_spec(template=5), "'template' is 5; give a PodTemplateSpec as a dictionary: {'spec': {…}}"),
         (lambda: replica_spec(template={"spec": None}), "'template' is {'spec': None}; give a PodTemplateSpec"),
         (lambda: spec(namespace="Team"), "'namespace' is 'Team'; give lower-case letters, digits and '-', at most 63"),
-        (lambda: spec(run_launcher_as_worker=1), "'run_launcher_as_worker' is 1; give one of True, False"),
-        (lambda: spec(run_launcher_as_worker=1.5), "'run_launcher_as_worker' is 1.5; give one of True, False"),
+        (lambda: spec(run_launcher_as_worker=1), "'run_launcher_as_worker' is 1; give true or false"),
+        (lambda: spec(run_launcher_as_worker=1.5), "'run_launcher_as_worker' is 1.5; give true or false"),
         (
             lambda: spec(labels={"team": 5}),
             "'labels.team' is 5; give text of letters, digits, '-', '_' and '.', at most",
         ),
         (lambda: spec(labels={"team": "a b"}), "'labels.team' is 'a b'; give text of letters, digits"),
         (lambda: spec(labels={"a b": "c"}), "'labels' is 'a b'; give names such as team or example.com/team"),
-        (lambda: spec(labels=["team"]), "'labels' is ['team']; give a dictionary of names and texts, such as"),
+        (lambda: spec(labels=["team"]), "'labels' is ('team',); give a dictionary of names and texts, such as"),
         (lambda: spec(annotations={"ticket": 5}), "'annotations.ticket' is 5; give text, in quotes"),
         (lambda: spec(annotations={5: "a"}), "'annotations' is 5; give names such as team or example.com/team"),
         (
@@ -205,9 +205,9 @@ def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
         (lambda: scheduling_policy(min_resources={"cpu": "lots"}), "'min_resources.cpu' is 'lots'; give an amount as"),
         (
             lambda: scheduling_policy(min_resources={"a b": "1"}),
-            "'min_resources' is 'a b'; give the name of a resource",
+            "'min_resources.a b' is 'a b'; give the name of a resource",
         ),
-        (lambda: spec(launcher=replica_spec(template=TEMPLATE, replicas=True)), "'launcher.replicas' is True, but an"),
+        (lambda: replica_spec(template=TEMPLATE, replicas=True), "'replicas' is True; give a whole number, 1 or more"),
         (
             lambda: replica_spec(template=with_container(env=[{"name": "A", "value": 1}])),
             "'template.spec.containers[0].env[0].value' is 1, but the operator reads text here; write it in quotes",

@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ KEY = "training-cluster/prediction"
 def job(name: str = "resnet50-p4d", *options: str, **changes: Any) -> HorovodJobSpec:
     spec = recipe(name, image="image:1")
     assert isinstance(spec, HorovodJobSpec)
-    return replace(spec, **{"command": (*spec.command, *options), **changes})
+    return spec.replaced(**{"command": (*spec.command, *options), **changes})
 
 
 def predicted(spec: Any) -> Any:

@@ -69,7 +69,9 @@ def test_the_quota_is_that_of_all_nodes_without_what_daemons_take() -> None:
 @pytest.mark.parametrize("instance_type", GPU_TYPES)
 @pytest.mark.parametrize("efa", [True, False])
 def test_a_worker_on_each_node_fits_in_the_quota(instance_type: str, efa: bool) -> None:
-    worker = worker_resources(gpu_instance_type(instance_type), gpu_instance_type(instance_type).gpus, efa=efa)
+    worker = worker_resources(
+        gpu_instance_type(instance_type), gpu_instance_type(instance_type).gpus, None if efa else 0
+    )
     quota = amounts(queued(instance_type, nodes=1))
     for name, amount in worker.to_wire()["requests"].items():
         assert number(amount) <= number(quota[name]), name

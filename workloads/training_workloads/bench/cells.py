@@ -1,12 +1,11 @@
 """The cells of a sweep: one job for each combination of the axes, in the order in which they run."""
 
-import dataclasses
 import hashlib
 import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, get_args
 
@@ -25,8 +24,8 @@ __all__ = ["Cell", "sweep_cells", "values_text"]
 
 # Every kind of job that has ranks; an elastic Horovod job is a Horovod job.
 _RankedSpec = HorovodJobSpec | TorchElasticJobSpec | NcclTestJobSpec
-_FIELDS = {field.name for kind in get_args(_RankedSpec) for field in dataclasses.fields(kind)}
-_SCHEDULING = tuple(field.name for field in dataclasses.fields(Scheduling))
+_FIELDS = {field for kind in get_args(_RankedSpec) for field in kind.model_fields}
+_SCHEDULING = tuple(Scheduling.model_fields)
 
 # A job name for the hash: the real one has the hash in it.
 _NO_NAME = "bench"
@@ -56,7 +55,7 @@ class Cell:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """The whole job, and the machine and the ranks of a local run: equal cells have equal identities."""
-        job = {"kind": type(self.spec).__name__, **dataclasses.asdict(self.spec)}
+        job = {"kind": type(self.spec).__name__, **self.spec.model_dump()}
         local = {"machine": self.machine, "ranks": self.values["ranks"]} if self.machine else {}
         # Through JSON, so that an identity that is read from a file equals it.
         return dict(json.loads(json.dumps({"job": job, **local}, default=str)))
@@ -161,7 +160,7 @@ def _in_the_file(problem: Problem, sweep: Sweep) -> Problem:
         name = first if first in sweep.axes else axis
         fix = f"{problem.fix}, or write --{name} for an option of its program"
         is_no_field = name == first and name not in _FIELDS and not name.startswith("-")
-        return dataclasses.replace(problem, path=("axes", name), fix=fix if is_no_field else problem.fix)
+        return replace(problem, path=("axes", name), fix=fix if is_no_field else problem.fix)
     return problem if first in ("", *sweep.__dataclass_fields__) else problem.under("job")
 
 

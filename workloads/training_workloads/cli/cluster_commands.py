@@ -75,7 +75,7 @@ class _Patience:
 
     @classmethod
     def of(cls, timeout: str | None) -> Self:
-        """Return what `--timeout` says, from now on."""
+        """Return the time of `--timeout`, from now on."""
         return cls(seconds=None if timeout is None else seconds("timeout", timeout), since=time.monotonic())
 
     @property

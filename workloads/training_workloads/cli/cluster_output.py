@@ -13,7 +13,8 @@ import click
 
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
-from training_workloads.cluster.job_summaries import JobSummary
+from training_workloads.cluster.job_summaries import JobSummary, PodSummary
+from training_workloads.cluster.job_warnings import JobWarning
 from training_workloads.cluster.polling import DeadlineError, Progress
 from training_workloads.cluster.resources import MPI_JOBS
 from training_workloads.cluster.status import JobReport
@@ -88,7 +89,7 @@ def command_line(verb: str, name: str, context: str | None, namespace: str | Non
 
 
 def note(text: str) -> None:
-    """Print what is not the result on standard error."""
+    """Print a note on standard error: it is not the result."""
     print(f"note: {text}", file=sys.stderr, flush=True)
 
 
@@ -171,21 +172,21 @@ def print_report(report: JobReport) -> None:
     pods = [(first, pod) for pod in report.launchers] + [("worker", pod) for pod in report.workers]
     if pods:
         print()
-        rows = [
-            [pod.name, role, pod.state, "yes" if pod.ready else "no", str(pod.restarts), pod.node or "-"]
-            for role, pod in pods
-        ]
-        print_table(["POD", "ROLE", "STATE", "READY", "RESTARTS", "NODE"], rows)
+        print_table(["POD", "ROLE", "STATE", "READY", "RESTARTS", "NODE"], [_pod_row(*each) for each in pods])
     reasons = [f"{pod.name}: {pod.why}" for _, pod in pods if pod.why]
-    warnings = [
-        f"{short_time(now - each.at)} ago, {each.about}: {each.reason}{f' (x{each.count})' * (each.count > 1)}: "
-        f"{each.message}"
-        for each in report.warnings
-    ]
-    if lines := [*reasons, *warnings]:
+    if lines := [*reasons, *(_warning_line(each, now) for each in report.warnings)]:
         print("", *lines, sep="\n")
     if report.hints:
         print("", *(f"hint: {text}" for text in report.hints), sep="\n")
+
+
+def _pod_row(role: str, pod: PodSummary) -> list[str]:
+    return [pod.name, role, pod.state, "yes" if pod.ready else "no", str(pod.restarts), pod.node or "-"]
+
+
+def _warning_line(warning: JobWarning, now: datetime) -> str:
+    times = f" (x{warning.count})" if warning.count > 1 else ""
+    return f"{short_time(now - warning.at)} ago, {warning.about}: {warning.reason}{times}: {warning.message}"
 
 
 def job_sentence(job: JobSummary) -> str:

@@ -25,10 +25,6 @@ class Command(click.Command):
         with _problems_of(ctx):
             return super().invoke(ctx)
 
-    def get_short_help_str(self, limit: int = 45) -> str:
-        """Return the first paragraph of the help, of any length: the list of commands wraps it."""
-        return " ".join((self.help or "").partition("\n\n")[0].split())
-
 
 class Group(click.Group):
     """Commands under one word."""

@@ -82,7 +82,7 @@ def _is_the_name_of_a_job(name: str) -> Problems:
 
 
 def _is_not_taken(name: str) -> Problems:
-    """Reject what exists; an empty folder is where the user wants the project."""
+    """Reject the name of a file, or of a folder with files."""
     path = Path(name)
     if path.is_dir():
         names = sorted(each.name for each in path.iterdir())

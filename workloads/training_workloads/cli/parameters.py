@@ -83,7 +83,7 @@ class WholeNumber(click.ParamType[int]):
         self._sample = sample
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return what the user typed as a number; a default is one already."""
+        """Return the user's text as a number; a default is one already."""
         return value if isinstance(value, int) else whole_number(_name(param), value, self._sample)
 
 
@@ -91,7 +91,7 @@ class _Number(click.ParamType[float]):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return what the user typed as a number; a default is one already."""
+        """Return the user's text as a number; a default is one already."""
         if isinstance(value, int | float):
             return float(value)
         if not _ANY.fullmatch(value):
@@ -111,7 +111,7 @@ NUMBER: Final = _Number()
 
 
 def _check_names(ctx: click.Context, param: click.Parameter, names: Any) -> Any:
-    """Reject what is not a name before a request is sent: an unset variable of a script, a path."""
+    """Reject other texts than names before a request is sent: an unset variable of a script, a path."""
     for name in names if isinstance(names, tuple) else (names,):
         if any(dns_subdomain("name", name)):
             fix = "give the name of a job, as 'trainctl list' shows it"

@@ -49,21 +49,15 @@ _NUMBERS = ("nodes", "batch_size", "gradient_clusters")
 @click.option("--budget", type=NUMBER, help="Search types and nodes: most dollars to the accuracy.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    model: str,
     instance_type: str | None,
     nodes: int | None,
-    batch_size: int | None,
-    precision: str,
-    compression: str,
-    efa: bool | None,
-    storage: str,
-    gradient_clusters: int | None,
     sweep: bool,
     chart: str | None,
     what_if: tuple[str, ...],
     target_epoch_minutes: float | None,
     budget: float | None,
     as_json: bool,
+    **setup: Any,
 ) -> None:
     """Predict the speed, the price and the limit of a training run, from published figures; nothing is measured."""
     modes = {
@@ -74,22 +68,9 @@ def plan(
     }
     searches = target_epoch_minutes is not None or budget is not None
     _reject_contradictions(modes, nodes, chart)
-    types = types_with_rates(model, precision) if instance_type is None else [instance_type]
-    _warn_of_a_type_that_ec2_does_not_offer("--instance-type", instance_type)
-    if instance_type is None and not searches:
-        raise InputError(Problem(path=("instance_type",), given=MISSING, fix=f"give one of {', '.join(types)}"))
+    types = _types(instance_type, setup, searches=searches)
     counts = searched_nodes() if searches else SWEPT_NODES if sweep else [1 if nodes is None else nodes]
-    setups = possible_setups(
-        types,
-        counts,
-        model=model,
-        batch_size=batch_size,
-        precision=precision,
-        compression=compression,
-        efa=efa,
-        storage=storage,
-        gradient_clusters=gradient_clusters,
-    )
+    setups = possible_setups(types, counts, **setup)
     if searches:
         wish = Wish(target_epoch_minutes=target_epoch_minutes, budget=budget)
         _print([best(setups, wish, type_is_named=instance_type is not None)], as_json=as_json)
@@ -103,10 +84,21 @@ def plan(
         _print([predict(setup) for setup in (*setups, *changed)], as_json=as_json)
 
 
-def _warn_of_a_type_that_ec2_does_not_offer(option: str, instance_type: str | None) -> None:
+def _warn_of_a_type_that_ec2_does_not_offer(option: str, instance_type: str) -> None:
     # A type that the catalog lacks is an error.
     for problem in is_offered(instance_type) if instance_type in INSTANCE_TYPES else ():
         print(f"warning: {problem.text(option)}", file=sys.stderr)
+
+
+def _types(instance_type: str | None, setup: Mapping[str, Any], *, searches: bool) -> list[str]:
+    """Return the types of the nodes: the given one, or all with published rates for a search."""
+    if instance_type is not None:
+        _warn_of_a_type_that_ec2_does_not_offer("--instance-type", instance_type)
+        return [instance_type]
+    types = types_with_rates(setup["model"], setup["precision"])
+    if not searches:
+        raise InputError(Problem(path=("instance_type",), given=MISSING, fix=f"give one of {', '.join(types)}"))
+    return types
 
 
 def _print(found: Sequence[Prediction], *, as_json: bool, chart: str | None = None, table: bool = False) -> None:

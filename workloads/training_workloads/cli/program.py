@@ -4,7 +4,6 @@ import contextlib
 import errno
 import io
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Final
@@ -25,8 +24,8 @@ PROGRAM: Final = "trainctl"
 #: Errors of the place that is written to, not of what the user gave.
 OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-# Lines of help longer than this are hard to read.
-_WIDEST = 100
+# Lines of help longer than 100 columns are hard to read.
+_SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100}
 
 # What a shell shows for a program that writes to a reader that has ended, as in `… | head`.
 _NO_READER = 1
@@ -48,7 +47,10 @@ def _print_versions(ctx: click.Context, param: click.Parameter, given: bool) -> 
     ctx.exit()
 
 
-@click.group(cls=TopLevel, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.group(
+    cls=TopLevel,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
+)
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_versions, help="Print the versions."
 )
@@ -86,9 +88,8 @@ def main() -> None:
 
 def _run() -> int:
     """Run what the user typed, and return the exit code."""
-    width = min(shutil.get_terminal_size().columns, _WIDEST)
     try:
-        with program.make_context(PROGRAM, sys.argv[1:], terminal_width=width) as context:
+        with program.make_context(PROGRAM, sys.argv[1:]) as context:
             program.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code

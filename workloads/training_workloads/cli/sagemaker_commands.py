@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,7 +39,7 @@ from training_workloads.validation import InputError, Problem, at_least, check, 
 
 # Here and below, because the kinds of jobs start Node.js.
 if TYPE_CHECKING:
-    from training_workloads.sagemaker.data_source import InputMode
+    pass
 
 __all__ = ["app", "logs", "run_local", "status", "stop", "submit"]
 
@@ -52,7 +52,7 @@ _THROTTLED = re.compile("Throttl|TooManyRequests|RequestLimitExceeded|SlowDown")
 
 
 def _check_name(ctx: click.Context, param: click.Parameter, name: str) -> str:
-    """Reject what is not a name before a request is sent, such as an unset variable of a script."""
+    """Reject other texts than names before a request is sent, such as an unset variable of a script."""
     check(matches("name", name, NAME, "the name of a training job, as 'submit' prints it"))
     return name
 
@@ -96,23 +96,16 @@ def submit(
     name: str | None,
     image: str | None,
     instance_type: str | None,
-    instances: int | None,
-    spot: bool | None,
     max_wait: str | None,
     max_runtime: str | None,
-    resume: str | None,
-    volume_gb: int | None,
-    data: str | None,
-    input_mode: str | None,
-    lustre: str | None,
-    efs: str | None,
+    dry_run: bool,
+    as_json: bool,
     stack: str,
     role: str | None,
     bucket: str | None,
     subnets: str | None,
     security_groups: str | None,
-    dry_run: bool,
-    as_json: bool,
+    **fields: Any,
 ) -> None:
     """Start a recipe as a training job, after the request was checked."""
     from training_workloads.sagemaker.job_request import SageMakerJob, training_job_request
@@ -120,21 +113,13 @@ def submit(
     job = SageMakerJob(
         spec=_spec(recipe, image, instance_type, max_runtime),
         name=_default_name(recipe) if name is None else name,
-        instances=instances,
-        data=data,
-        lustre=lustre,
-        efs=efs,
-        # The job rejects any other.
-        input_mode=cast("InputMode | None", input_mode),
-        spot=spot,
         max_wait_seconds=None if max_wait is None else seconds("max_wait", max_wait),
-        resume=resume,
-        volume_gb=volume_gb,
+        **fields,
     )
     with failures_as_lines():
         place = _place(stack, role=role, bucket=bucket, subnets=subnets, security_groups=security_groups)
-        if resume is not None:
-            job = replace(job, resume_folder=_run_of(_jobs().describe(resume, "resume")))
+        if job.resume is not None:
+            job = replace(job, resume_folder=_run_of(_jobs().describe(job.resume, "resume")))
         request = training_job_request(job, place)
         if dry_run:
             print(json.dumps(request, indent=2))
@@ -234,13 +219,13 @@ def _spec(name: str, image: str | None, instance_type: str | None, max_runtime: 
     if instance_type is not None:
         changes["instance_type"] = bare_type(instance_type)
         # A part of a node may have no whole EFA interface; SageMaker puts the ranks on whole instances.
-        changes |= {"efa": False} if getattr(spec, "gpus_per_worker", None) is not None else {}
+        changes |= {"efa_interfaces": 0} if getattr(spec, "gpus_per_worker", None) is not None else {}
         spec = job_of_recipe(name, among=found, **changes)
     if note := retirement_note(getattr(spec, "instance_type", "")):
         print(f"warning: {note}", file=sys.stderr)
     if address := pushed_images().get(spec.image):
         print(f"the image is {address}, by {PUSHED_IMAGES}", file=sys.stderr)
-        return replace(spec, image=address)
+        return spec.replaced(image=address)
     return spec
 
 

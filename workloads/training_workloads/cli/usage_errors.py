@@ -1,7 +1,5 @@
 """Mistakes in what the user typed, as one line each: what was given, what is allowed, what to type."""
 
-import re
-from collections.abc import Iterator
 from typing import Final
 
 import click
@@ -95,8 +93,6 @@ def _typed_name(parameter: click.Parameter) -> str:
 def _usage_text(error: click.UsageError, ctx: click.Context) -> str:
     path = ctx.command_path
     match error:
-        case click.MissingParameter(param=click.Parameter() as parameter):
-            return f"'{_typed_name(parameter)}' is missing; type '{_shortest(ctx)}'"
         case click.NoSuchCommand(command_name=name):
             return f"'{_one_line(name)}' is not a command of {path}; {_meant_command(name, ctx)}"
         case click.NoSuchOption(option_name=name):
@@ -122,29 +118,14 @@ def _meant_command(name: str, ctx: click.Context) -> str:
 
 def _meant_option(error: click.NoSuchOption, ctx: click.Context) -> str:
     name, path, parameters = error.option_name, ctx.command_path, ctx.command.params
-    if re.fullmatch("-[0-9]", name):
-        return "give the number without '-'"
     for same in parameters:
         if same.name in _HABITUAL_OPTIONS.get(name, ()):
             return f"use '{same.opts[0]}'" if isinstance(same, click.Option) else "give the value without it"
-    if any(name in each.opts for command in _commands(ctx) for each in command.params):
-        return f"put it behind the command: '{path} COMMAND {name}'"
-    close = f"did you mean {' or '.join(error.possibilities)}?" if error.possibilities else ""
+    if isinstance(ctx.command, click.Group):
+        return f"an option of a command goes behind it: '{path} COMMAND {name}'"
+    # Of `--no-efa` too the options that begin with `--efa`.
+    longer = [each for same in parameters for each in same.opts if each.startswith(name.replace("--no-", "--"))]
+    close = f"did you mean {' or '.join(possible)}?" if (possible := longer or error.possibilities) else ""
     if any(each.name == "argument" for each in parameters):
         return f"{close} an argument of the script goes behind '--': '{path} train.py -- {name}'".strip()
     return close or f"'{path} --help' lists the options"
-
-
-def _commands(ctx: click.Context) -> Iterator[click.Command]:
-    if isinstance(ctx.command, click.Group):
-        for name in ctx.command.list_commands(ctx):
-            if command := ctx.command.get_command(ctx, name):
-                yield command
-
-
-def _shortest(ctx: click.Context) -> str:
-    """Return the command with everything that it needs, and nothing else."""
-    needed = [each for each in ctx.command.params if each.required]
-    options = [f"{each.opts[0]} {each.make_metavar(ctx)}" for each in needed if isinstance(each, click.Option)]
-    arguments = [_typed_name(each) for each in needed if isinstance(each, click.Argument)]
-    return " ".join([ctx.command_path, *options, *arguments])

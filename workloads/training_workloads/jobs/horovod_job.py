@@ -1,9 +1,7 @@
 """A Horovod job: from the workers' instance type to a complete MPIJob."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 from training_workloads.catalog.framework_images import (
     DEFAULT_FRAMEWORK,
@@ -14,27 +12,37 @@ from training_workloads.catalog.framework_images import (
     shown_capability,
     supported_compute_capabilities,
 )
-from training_workloads.catalog.instances import supported_gpu_type
-from training_workloads.jobs.gpu_job import GPU_JOB_RULES, GpuJobSpec, type_and_gpus
-from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.mpi_pods import mpi_job
+from training_workloads.jobs.gpu_job import GpuJobSpec
+from training_workloads.jobs.mpi_pods import LauncherSpec, mpi_job
 from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
 from training_workloads.mpijob.bounds import WORKERS
 from training_workloads.mpijob.launch_command import mpirun_command
-from training_workloads.mpijob.spec import MpiJobSpec
-from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
+from training_workloads.mpijob.mpi_job import MpiJobSpec
+from training_workloads.spec import Checked
+from training_workloads.validation import Problem, Problems, at_least
 
-__all__ = ["BASE_RULES", "HorovodJob", "HorovodJobSpec"]
-
-_Binding = Literal["socket", "none"]
+__all__ = ["HorovodJobSpec"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class HorovodJobSpec(GpuJobSpec):
+def _supported_gpus(spec: "HorovodJobSpec") -> SupportedGpus | None:
+    if spec.framework == OTHER_FRAMEWORK:
+        return None
+    public = supported_compute_capabilities(spec.image) if spec.framework is None else None
+    return public or FRAMEWORKS[spec.framework or DEFAULT_FRAMEWORK]
+
+
+def _can_bind(spec: "HorovodJobSpec") -> bool:
+    """Return whether a worker has all sockets of its node, and each socket the same number of its ranks."""
+    sockets = spec.instance.sockets or 1
+    return sockets > 1 and spec.resources.gpus == spec.instance.gpus and spec.instance.gpus % sockets == 0
+
+
+class HorovodJobSpec(GpuJobSpec, LauncherSpec):
     """A Horovod job on GPU nodes, one rank per GPU. Everything else is derived from these values.
 
-    Its image is built from `training/Dockerfile`; another one needs its user, sshd and `training/`. Where not one
-    worker answers within `start_timeout_seconds`, each of the launcher's pods waits: at most three times as long.
+    Its image is built from `training/Dockerfile`; another one needs its user, sshd and `training/`. The launcher's pod
+    ends if no worker answers within `start_timeout_seconds`; two more pods try again, so that the job fails after at
+    most three times as long.
 
     Attributes:
         framework: What the image contains, which decides on the GPUs that it supports: `tensorflow-2.15`,
@@ -42,21 +50,11 @@ class HorovodJobSpec(GpuJobSpec):
             that of `training/Dockerfile`.
         bind_to: `socket`: each rank runs on one CPU socket; `none`: it may use all of its worker's cores. Default:
             `socket` for workers that have a whole node with several sockets.
-        backoff_limit: How often the launcher restarts the ranks; each start resumes from the newest checkpoint. A
-            lost pod of the launcher is replaced this often too, but at most twice: the third loss ends the job.
-        gate: Whether the launcher checks every worker before it starts the ranks: GPUs, EFA, memory, disks and clock.
     """
 
-    framework: str | None = None
-    bind_to: _Binding | None = None
-    backoff_limit: int = 10
-    gate: bool = True
-
-    def __post_init__(self) -> None:
-        """Check everything that can be known before the job runs, and derive the job."""
-        enforce(self, BASE_RULES)
-        # The MPIJob has rules too, such as the length of the pods' names.
-        _ = self.mpi_job
+    workers: Annotated[int, Checked(at_least, 1, *WORKERS)]
+    framework: Annotated[str, Checked(known_framework)] | None = None
+    bind_to: Literal["socket", "none"] | None = None
 
     @cached_property
     def ranks_per_socket(self) -> int | None:
@@ -72,65 +70,22 @@ class HorovodJobSpec(GpuJobSpec):
         derived |= hierarchical_all_reduce(self.instance, self.resources, self.workers)
         ranks = {**derived, **self.environment}
         mpirun = mpirun_command(self.world_size, ranks, self.command, ranks_per_socket=self.ranks_per_socket)
-        return self._mpi_job(self.workers, mpirun, ranks)
-
-    def _mpi_job(
-        self, workers: int, command: list[str], ranks: dict[str, str], *, min_workers: int | None = None
-    ) -> MpiJobSpec:
-        """Return the MPIJob with a number of workers, a launch command and variables of the ranks."""
-        return mpi_job(
-            self._pods(workers),
-            namespace=self.namespace,
-            command=command,
-            environment=ranks,
-            backoff_limit=self.backoff_limit,
-            deadline_seconds=self.deadline_seconds,
-            start_timeout_seconds=self.start_timeout_seconds,
-            gate=self.gate,
-            min_workers=min_workers,
-        )
+        return mpi_job(self.pods, self, mpirun, ranks)
 
 
-class HorovodJob(IsolatedMpiJob[HorovodJobSpec]):
-    """A Horovod job in a chart, with its NetworkPolicy."""
-
-    kind = HorovodJobSpec
-
-
-def _can_bind(spec: HorovodJobSpec) -> bool:
-    """Return whether a worker has all sockets of its node, and each socket the same number of its ranks."""
-    sockets = spec.instance.sockets or 1
-    return sockets > 1 and spec.resources.gpus == spec.instance.gpus and spec.instance.gpus % sockets == 0
-
-
+@HorovodJobSpec.rule
 def _gpu_of_the_framework(spec: HorovodJobSpec) -> Problems:
-    if wrong := list(known_framework("framework", spec.framework)):
-        yield from wrong
-    # Another rule reports a wrong type.
-    elif not list(supported_gpu_type(spec.instance_type)):
-        gpu, supported = spec.instance.gpu, _supported_gpus(spec)
-        if gpu and supported and not supported.includes(gpu):
-            allowed = (
-                f"its {gpu.model} has compute capability {shown_capability(gpu.compute_capability)}, and {supported}"
-            )
-            fix = "choose a type with another GPU, or for an image that supports this one give the framework 'other'"
-            path, related = ("instance_type",), (("framework",),)
-            yield Problem(path=path, given=spec.instance_type, allowed=allowed, fix=fix, related=related)
+    gpu, supported = spec.instance.gpu, _supported_gpus(spec)
+    if gpu and supported and not supported.includes(gpu):
+        allowed = f"its {gpu.model} has compute capability {shown_capability(gpu.compute_capability)}, and {supported}"
+        fix = "choose a type with another GPU, or for an image that supports this one give the framework 'other'"
+        path, related = ("instance_type",), (("framework",),)
+        yield Problem(path=path, given=spec.instance_type, allowed=allowed, fix=fix, related=related)
 
 
-def _supported_gpus(spec: HorovodJobSpec) -> SupportedGpus | None:
-    if spec.framework == OTHER_FRAMEWORK:
-        return None
-    # Another rule reports an image that is no text.
-    public = supported_compute_capabilities(str(spec.image)) if spec.framework is None else None
-    return public or FRAMEWORKS[spec.framework or DEFAULT_FRAMEWORK]
-
-
+@HorovodJobSpec.rule
 def _binding(spec: HorovodJobSpec) -> Problems:
-    if spec.bind_to is not None:
-        yield from one_of("bind_to", spec.bind_to, get_args(_Binding))
-    # Another rule reports a wrong type or number of GPUs.
-    if spec.bind_to == "socket" and not list(type_and_gpus(spec)) and not _can_bind(spec):
+    if spec.bind_to == "socket" and not _can_bind(spec):
         allowed = (
             f"a worker with {spec.resources.gpus} of the {spec.instance.gpus} GPUs of {spec.instance.name} does not "
             "have an equal number of ranks for each of several sockets"
@@ -138,12 +93,8 @@ def _binding(spec: HorovodJobSpec) -> Problems:
         yield Problem(path=("bind_to",), given=spec.bind_to, allowed=allowed, fix="omit it")
 
 
-#: Every rule that is not the MPIJob's.
-BASE_RULES: tuple[Callable[[HorovodJobSpec], Problems], ...] = (
-    *GPU_JOB_RULES,
-    _gpu_of_the_framework,
-    _binding,
-    lambda spec: at_least("workers", spec.workers, 1, *WORKERS),
-    lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
-    lambda spec: one_of("gate", spec.gate, (True, False)),
-)
+@HorovodJobSpec.rule
+def _operator(spec: HorovodJobSpec) -> Problems:
+    """Raise the problems of the MPIJob, such as the length of the pods' names."""
+    _ = spec.mpi_job
+    return iter(())

@@ -1,14 +1,17 @@
 """The MPIJob of a job's pods: a launcher that starts the ranks by ssh, and workers that run sshd."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from training_workloads.jobs.gpu_pods import GpuPods
-from training_workloads.mpijob.launch_command import START_TIMEOUT_SECONDS, launcher_environment, wrapped
+from training_workloads.jobs.gpu_pods import GpuPods, LimitsSpec
+from training_workloads.mpijob.launch_command import launcher_environment, wrapped
+from training_workloads.mpijob.mpi_job import MpiJobSpec, ReplicaSpec, RunPolicy
 from training_workloads.mpijob.programs import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
-from training_workloads.mpijob.spec import DAY_SECONDS, MpiJobSpec, ReplicaSpec, RunPolicy
+from training_workloads.mpijob.spec import DAY_SECONDS
+from training_workloads.spec import Checked
+from training_workloads.validation import at_least
 
-__all__ = ["LAUNCHER_CPU_MILLIS", "LAUNCHER_MEMORY_GIB", "mpi_job"]
+__all__ = ["LAUNCHER_CPU_MILLIS", "LAUNCHER_MEMORY_GIB", "LauncherSpec", "mpi_job"]
 
 # A finished job's launcher, and with it its log, is kept for a week.
 _TTL_SECONDS = 7 * DAY_SECONDS
@@ -32,55 +35,61 @@ _SSHD = {
 }
 
 
+class LauncherSpec(LimitsSpec):
+    """How the launcher of an MPIJob starts the ranks.
+
+    Attributes:
+        backoff_limit: How often the launcher restarts the ranks; each start resumes from the newest checkpoint. A
+            lost pod of the launcher is replaced this often too, but at most twice: the third loss ends the job.
+        gate: Whether the launcher checks every worker before it starts the ranks: GPUs, EFA, memory, disks and clock.
+    """
+
+    backoff_limit: Annotated[int, Checked(at_least, 0)] = 10
+    gate: bool = True
+
+
 def mpi_job(
     pods: GpuPods,
-    *,
-    namespace: str | None,
+    launcher: LauncherSpec,
     command: Sequence[str],
     environment: Mapping[str, str],
-    backoff_limit: int,
-    deadline_seconds: int,
-    start_timeout_seconds: int = START_TIMEOUT_SECONDS,
-    gate: bool = True,
+    *,
     min_workers: int | None = None,
 ) -> MpiJobSpec:
     """Return the MPIJob of a job's pods.
 
     Args:
         pods: Its pods.
-        namespace: Its namespace; None for that of `kubectl`.
+        launcher: How it starts the ranks.
         command: The launch command, or a program that starts it.
         environment: Variables of the launcher for the ranks.
-        backoff_limit: How often the ranks restart, and up to twice how often a lost launcher's pod is replaced.
-        deadline_seconds: Seconds after which the job ends.
-        start_timeout_seconds: Seconds in which the workers must answer.
-        gate: Whether the launcher checks the workers before it starts the ranks.
         min_workers: Workers with which the job can start; its command waits for them. Default: all.
 
     Raises:
         InputError: The operator would reject the job.
     """
+    scheduling = pods.spec.scheduling
     options = {
-        "--timeout": start_timeout_seconds,
+        "--timeout": launcher.start_timeout_seconds,
         "--workers": min_workers,
-        "--restarts": backoff_limit,
-        "--gate": "yes" if gate else "no",
+        "--restarts": launcher.backoff_limit,
+        "--gate": "yes" if launcher.gate else "no",
         **_requested(pods),
     }
     return MpiJobSpec(
-        name=pods.job,
-        namespace=namespace,
-        labels=pods.scheduling.labels(),
-        slots_per_worker=pods.resources.gpus,
+        name=pods.spec.name,
+        namespace=pods.spec.namespace,
+        labels=scheduling.labels(),
+        slots_per_worker=pods.spec.resources.gpus,
         ssh_auth_mount_path=f"{HOME}/.ssh",
         # The launcher itself waits for its workers; its Job, and with it the deadline, exists from the beginning.
         launcher_creation_policy="AtStartup",
         run_policy=RunPolicy(
-            backoff_limit=min(backoff_limit, _LAUNCHER_PODS),
-            active_deadline_seconds=deadline_seconds,
+            backoff_limit=min(launcher.backoff_limit, _LAUNCHER_PODS),
+            active_deadline_seconds=launcher.deadline_seconds,
             ttl_seconds_after_finished=_TTL_SECONDS,
-            suspend=pods.scheduling.suspend(),
-            scheduling_policy=pods.scheduling.gang_policy(pods.workers if min_workers is None else min_workers),
+            suspend=scheduling.suspend(),
+            scheduling_policy=scheduling.gang_policy(pods.workers if min_workers is None else min_workers),
         ),
         # Each start of the launcher is another pod, whose log is kept.
         launcher=ReplicaSpec(template=_launcher(pods, wrapped(command, options), environment), restart_policy="Never"),
@@ -90,8 +99,8 @@ def mpi_job(
 
 
 def _requested(pods: GpuPods) -> dict[str, Any]:
-    """Return what the launcher may expect of each worker, as its options."""
-    resources = pods.resources
+    """Return the resources of each worker that the launcher checks, as its options."""
+    resources = pods.spec.resources
     return {
         "--gpus": resources.gpus,
         "--efa": resources.efa_interfaces or None,
@@ -102,10 +111,10 @@ def _requested(pods: GpuPods) -> dict[str, Any]:
 
 
 def _launcher(pods: GpuPods, command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
-    variables = launcher_environment(pods.resources.gpus, environment)
+    variables = launcher_environment(pods.spec.resources.gpus, environment)
     container = {
         "name": "launcher",
-        "image": pods.image,
+        "image": pods.spec.image,
         "command": list(command),
         "env": [{"name": name, "value": value} for name, value in variables.items()],
         "resources": _LAUNCHER_RESOURCES,

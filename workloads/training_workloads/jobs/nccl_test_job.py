@@ -1,25 +1,21 @@
 """A test of the network between GPU nodes: what NCCL reaches, and whether it uses EFA."""
 
-from dataclasses import dataclass, field
+import sys
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Annotated, Any, Literal
 
-from training_workloads.catalog import BusBandwidth, InstanceType, gpu_instance_type
-from training_workloads.catalog.instances import supported_gpu_type
-from training_workloads.jobs.gpu_pods import GpuPods
-from training_workloads.jobs.isolated_mpi_job import IsolatedMpiJob
-from training_workloads.jobs.mpi_pods import mpi_job
-from training_workloads.jobs.pod_template import above_zero, image, namespace
+from training_workloads.catalog import BusBandwidth, InstanceType
+from training_workloads.jobs.gpu_pods import GpuNodesSpec, GpuPods
+from training_workloads.jobs.mpi_pods import LauncherSpec, mpi_job
 from training_workloads.jobs.rank_environment import nccl_environment
-from training_workloads.jobs.scheduling import Scheduling, is_scheduling
-from training_workloads.jobs.worker_resources import WorkerResources, interfaces_of_the_type, node_resources
 from training_workloads.mpijob.bounds import WORKERS
 from training_workloads.mpijob.launch_command import mpirun_command
+from training_workloads.mpijob.mpi_job import MpiJobSpec
 from training_workloads.mpijob.programs import NCCL_TEST
-from training_workloads.mpijob.spec import MpiJobSpec
-from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
+from training_workloads.spec import Checked
+from training_workloads.validation import Problem, Problems, at_least
 
-__all__ = ["Collective", "NcclTestJob", "NcclTestJobSpec"]
+__all__ = ["Collective", "NcclTestJobSpec"]
 
 Collective = Literal["all_reduce", "all_gather", "reduce_scatter"]
 
@@ -31,17 +27,29 @@ _PASSING_SHARE = 0.8
 _MESSAGES_IN_MEMORY = 4
 _LARGEST_MESSAGE_GIB = 16
 
-# Enough for every message size from 8 bytes to 16 GiB; a hanging network must not hold the nodes.
-_DEADLINE_SECONDS = 3600
+# An hour is enough for every message size from 8 bytes to 16 GiB; a hanging network must not hold the nodes. A restart
+# on a network that is too slow would be too slow as well.
+_LAUNCHER = LauncherSpec(backoff_limit=0, deadline_seconds=3600)
 
 
-# Without slots, which would leave no room for what is derived once.
-@dataclass(frozen=True, kw_only=True)
-class NcclTestJobSpec:
+def _above_zero(name: str, value: Any) -> Problems:
+    """Reject anything but a finite number above 0."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and 0 < value < sys.float_info.max):
+        yield Problem(path=(name,), given=value, fix="give a number above 0")
+
+
+def _message_that_fits(instance: InstanceType) -> int:
+    """The largest power of two in GiB that fits into a GPU of the type, three times and NCCL's buffers."""
+    memory_gib = instance.gpu.memory_gib if instance.gpu else 0
+    room = max(1, min(_LARGEST_MESSAGE_GIB, memory_gib // _MESSAGES_IN_MEMORY))
+    return 1 << (room.bit_length() - 1)
+
+
+class NcclTestJobSpec(GpuNodesSpec):
     """A run of nccl-tests on whole nodes: it ends with an error where the network is slow, wrong, or not EFA.
 
     Attributes:
-        name: Name of the job.
         image: The training image, built with CUDA, which brings nccl-tests.
         instance_type: EC2 type of the nodes.
         nodes: Nodes, all GPUs of each. Default: 2.
@@ -52,41 +60,17 @@ class NcclTestJobSpec:
             the catalog's figure for an all-reduce with all EFA interfaces; where there is none, none.
         message_gib: Size of the largest message in GiB. Default: that of the catalog's figure, else what the GPU's
             memory has room for.
-        namespace: Default: that of kubectl.
-        scheduling: Where and when the pods start. Default: as soon as nodes have room for them.
     """
 
-    name: str
-    image: str
-    instance_type: str
-    nodes: int = 2
+    nodes: Annotated[int, Checked(at_least, 1, *WORKERS)] = 2
     collective: Collective = "all_reduce"
-    efa_interfaces: int | None = None
-    minimum_bus_bandwidth: float | None = None
-    message_gib: int | None = None
-    namespace: str | None = None
-    scheduling: Scheduling = field(default_factory=Scheduling)
-
-    def __post_init__(self) -> None:
-        """Check everything that can be known before the job runs, and derive the job."""
-        enforce(self, _RULES)
-        # The MPIJob has rules too, such as the length of the pods' names.
-        _ = self.mpi_job
-
-    @cached_property
-    def instance(self) -> InstanceType:
-        """The catalog's record of the instance type."""
-        return gpu_instance_type(self.instance_type)
+    minimum_bus_bandwidth: Annotated[float, Checked(_above_zero)] | None = None
+    message_gib: Annotated[int, Checked(at_least, 1)] | None = None
 
     @property
     def used_interfaces(self) -> int:
         """EFA interfaces of each node that are used."""
         return self.instance.efa_interfaces if self.efa_interfaces is None else self.efa_interfaces
-
-    @cached_property
-    def resources(self) -> WorkerResources:
-        """The requests of each worker: the whole node, but only the EFA interfaces that are used."""
-        return node_resources(self.instance, self.used_interfaces)
 
     @cached_property
     def published(self) -> BusBandwidth | None:
@@ -109,24 +93,8 @@ class NcclTestJobSpec:
     def mpi_job(self) -> MpiJobSpec:
         """The MPIJob that runs the test."""
         environment = nccl_environment(self.resources, self.nodes)
-        pods = GpuPods(
-            job=self.name,
-            image=self.image,
-            instance=self.instance,
-            resources=self.resources,
-            workers=self.nodes,
-            volumes=(),
-            scheduling=self.scheduling,
-        )
-        return mpi_job(
-            pods,
-            namespace=self.namespace,
-            command=self._command(environment),
-            environment=environment,
-            # A restart on a network that is too slow would be too slow as well.
-            backoff_limit=0,
-            deadline_seconds=_DEADLINE_SECONDS,
-        )
+        pods = GpuPods(spec=self, workers=self.nodes)
+        return mpi_job(pods, _LAUNCHER, self._command(environment), environment)
 
     def _command(self, environment: dict[str, str]) -> list[str]:
         """Return the command that starts mpirun, reads its output and decides whether the network passes."""
@@ -153,39 +121,17 @@ class NcclTestJobSpec:
         return ["--minimum-bus-bandwidth", f"{minimum:.1f}", *compared]
 
 
-class NcclTestJob(IsolatedMpiJob[NcclTestJobSpec]):
-    """A test of the network in a chart, with its NetworkPolicy."""
-
-    kind = NcclTestJobSpec
-
-
-def _message_that_fits(instance: InstanceType) -> int:
-    """The largest power of two in GiB that fits into a GPU of the type, three times and NCCL's buffers."""
-    memory_gib = instance.gpu.memory_gib if instance.gpu else 0
-    room = max(1, min(_LARGEST_MESSAGE_GIB, memory_gib // _MESSAGES_IN_MEMORY))
-    return 1 << (room.bit_length() - 1)
-
-
+@NcclTestJobSpec.rule
 def _message(spec: NcclTestJobSpec) -> Problems:
-    if spec.message_gib is None:
-        return
-    wrong = list(at_least("message_gib", spec.message_gib, 1))
-    yield from wrong
-    gpu = None if wrong or list(supported_gpu_type(spec.instance_type)) else spec.instance.gpu
-    if gpu and spec.message_gib * 3 >= gpu.memory_gib:
+    gpu = spec.instance.gpu
+    if gpu and spec.message_gib is not None and spec.message_gib * 3 >= gpu.memory_gib:
         allowed = f"a GPU of {spec.instance.name} has {gpu.memory_gib} GiB and must hold the message three times"
         fix = f"lower it to {_message_that_fits(spec.instance)}"
         yield Problem(path=("message_gib",), given=spec.message_gib, allowed=allowed, fix=fix)
 
 
-_RULES = (
-    image,
-    namespace,
-    is_scheduling,
-    lambda spec: supported_gpu_type(spec.instance_type),
-    lambda spec: at_least("nodes", spec.nodes, 1, *WORKERS),
-    lambda spec: one_of("collective", spec.collective, get_args(Collective)),
-    lambda spec: interfaces_of_the_type(spec.instance_type, spec.efa_interfaces),
-    _message,
-    lambda spec: above_zero("minimum_bus_bandwidth", spec.minimum_bus_bandwidth),
-)
+@NcclTestJobSpec.rule
+def _operator(spec: NcclTestJobSpec) -> Problems:
+    """Raise the problems of the MPIJob, such as the length of the pods' names."""
+    _ = spec.mpi_job
+    return iter(())

@@ -42,8 +42,8 @@ def rank_environment(resources: WorkerResources, workers: int) -> dict[str, str]
     """Return the variables that every rank gets.
 
     Args:
-        resources: Of one worker.
-        workers: Of the job, at most.
+        resources: Requests of one worker.
+        workers: Workers of the job, at most.
     """
     return {
         **_threads(resources),
@@ -57,8 +57,8 @@ def torch_environment(resources: WorkerResources, workers: int) -> dict[str, str
     """Return the variables of a worker of torchrun and of its ranks.
 
     Args:
-        resources: Of one worker.
-        workers: Of the job, at most.
+        resources: Requests of one worker.
+        workers: Workers of the job, at most.
     """
     return {
         # The GPU computes; torchrun sets the same, with a warning, where a node has several ranks.
@@ -81,8 +81,8 @@ def nccl_environment(resources: WorkerResources, workers: int) -> dict[str, str]
     """Return the variables by which NCCL finds its network, and logs which it found.
 
     Args:
-        resources: Of one worker.
-        workers: Of the job, at most.
+        resources: Requests of one worker.
+        workers: Workers of the job, at most.
     """
     # The log is the only proof of which network NCCL chose.
     variables = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}

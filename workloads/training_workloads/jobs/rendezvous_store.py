@@ -77,7 +77,7 @@ class RendezvousStore:
             backend: Which store it is.
             pods: Those of the job.
         """
-        labels = _labels(pods.job)
+        labels = _labels(pods.spec.name)
         # Without the role and the hold label of a job's pod: budgets would hold a node for a store whose job has ended.
         template = pods.store(self._container(backend, pods), labels)
         if backend == "etcd":
@@ -94,7 +94,7 @@ class RendezvousStore:
     def _container(self, backend: Rendezvous, pods: GpuPods) -> dict[str, Any]:
         container = {
             "name": "store",
-            "image": pods.image,
+            "image": pods.spec.image,
             "command": ["python", "-c", _C10D_SERVER],
             "ports": [{"name": "store", "containerPort": self.port}],
             "resources": {"requests": {"cpu": "100m", "memory": self.memory}, "limits": {"memory": self.memory}},
@@ -102,7 +102,7 @@ class RendezvousStore:
         if backend == "etcd":
             container |= {
                 "image": ETCD_IMAGE,
-                "command": _etcd_command(pods.job),
+                "command": _etcd_command(pods.spec.name),
                 "readinessProbe": {"httpGet": {"path": "/health", "port": "store"}, "periodSeconds": 10},
                 "volumeMounts": [{"name": _ETCD_VOLUME, "mountPath": _ETCD_DATA}],
             }

@@ -1,7 +1,6 @@
 """Where and when the cluster starts a job's pods: gang, queue, priority, placement, Spot."""
 
-from dataclasses import dataclass
-from typing import Any, Protocol, get_args
+from typing import Annotated, Any
 
 from training_workloads.catalog.nodes import (
     CAPACITY_TYPE_LABEL,
@@ -11,11 +10,13 @@ from training_workloads.catalog.nodes import (
     PLACEMENT_GROUP_LABEL,
     CapacityType,
 )
-from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, QUEUE_LABEL, WORKER, SchedulingPolicy
+from training_workloads.mpijob.mpi_job import SchedulingPolicy
+from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, QUEUE_LABEL, WORKER
 from training_workloads.names import LABEL_VALUE, dns_label, dns_subdomain, label_key
-from training_workloads.validation import Problem, Problems, enforce, matches, one_of
+from training_workloads.spec import Checked, Spec
+from training_workloads.validation import Problem, Problems, matches
 
-__all__ = ["Scheduling", "is_scheduling", "not_on_spot"]
+__all__ = ["Scheduling", "not_on_spot"]
 
 _ON_DEMAND: CapacityType = "ON_DEMAND"
 _SPOT: CapacityType = "SPOT"
@@ -25,9 +26,11 @@ _TOPOLOGY = f"{QUEUE_LABEL.partition('/')[0]}/podset"
 _TOPOLOGIES = ("required_topology", "preferred_topology")
 _BLOCK: CapacityType = "CAPACITY_BLOCK"
 
+_NodeLabel = Annotated[str, Checked(label_key)]
+_A_NODE_GROUP = "the name of a node group, as in cluster.yaml, such as gpu"
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Scheduling:
+
+class Scheduling(Spec):
     """Where and when the cluster starts a job's pods. By default a pod starts as soon as a node has room for it.
 
     Attributes:
@@ -49,8 +52,8 @@ class Scheduling:
             The launcher, whose loss ends the job, never runs on Spot nodes. Only a job that names ON_DEMAND, which a
             reservation is too, holds its nodes against updates. EKS evicts the pods of any other: that is their signal
             to save a checkpoint, which a job on Spot capacity or a Capacity Block must get.
-        node_group: Name of the node group of all workers, as in `cluster.yaml` or `add_gpu_node_group`. Default: every
-            group with the job's instance type.
+        node_group: Name of the node group of all workers, as in `cluster.yaml`. Default: every group with
+            the job's instance type.
         placement_group: Whether all workers run in one cluster placement group, whichever it is. Default: no.
         required_topology: Key of a node label that all workers must find with one value, chosen by Kueue before the job
             starts; a level of the queue's topology, such as `topology.k8s.aws/network-node-layer-2`. Default: anywhere.
@@ -59,19 +62,16 @@ class Scheduling:
     """
 
     gang: bool = False
-    queue: str | None = None
-    priority_class: str | None = None
-    spread_over: str | None = None
-    colocate_in: str | None = None
+    # The value of a label has at most 63 characters, which is narrower than the LocalQueue's own name.
+    queue: Annotated[str, Checked(dns_label)] | None = None
+    priority_class: Annotated[str, Checked(dns_subdomain)] | None = None
+    spread_over: _NodeLabel | None = None
+    colocate_in: _NodeLabel | None = None
     capacity_type: CapacityType | None = None
-    node_group: str | None = None
+    node_group: Annotated[str, Checked(matches, rf"(?!$){LABEL_VALUE}", _A_NODE_GROUP)] | None = None
     placement_group: bool = False
-    required_topology: str | None = None
-    preferred_topology: str | None = None
-
-    def __post_init__(self) -> None:
-        """Check the names, and that one label does not both spread and colocate the workers."""
-        enforce(self, _RULES)
+    required_topology: _NodeLabel | None = None
+    preferred_topology: _NodeLabel | None = None
 
     def labels(self) -> dict[str, str]:
         """Return labels of the MPIJob."""
@@ -123,33 +123,7 @@ class Scheduling:
         return fields
 
 
-def not_on_spot() -> dict[str, Any]:
-    """Return the affinity that keeps a pod off Spot nodes; nodes without a label for it are allowed."""
-    spot = {CAPACITY_TYPE_LABEL: _SPOT, KARPENTER_CAPACITY_TYPE_LABEL: _SPOT.lower()}
-    off_spot = [{"key": label, "operator": "NotIn", "values": [value]} for label, value in spot.items()]
-    terms = {"nodeSelectorTerms": [{"matchExpressions": off_spot}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-
-
-def _flags(scheduling: Scheduling) -> Problems:
-    for name in ("gang", "placement_group"):
-        yield from one_of(name, getattr(scheduling, name), (True, False))
-
-
-def _names(scheduling: Scheduling) -> Problems:
-    # The value of a label has at most 63 characters, which is narrower than the LocalQueue's own name.
-    forms = {"queue": dns_label, "priority_class": dns_subdomain, "spread_over": label_key, "colocate_in": label_key}
-    for name, form in forms.items():
-        if (value := getattr(scheduling, name)) is not None:
-            yield from form(name, value)
-    for name in _TOPOLOGIES:
-        if (value := getattr(scheduling, name)) is not None:
-            yield from label_key(name, value)
-    if scheduling.node_group is not None:
-        wanted = "the name of a node group, as in cluster.yaml, such as gpu"
-        yield from matches("node_group", scheduling.node_group, rf"(?!$){LABEL_VALUE}", wanted)
-
-
+@Scheduling.rule
 def _placement(scheduling: Scheduling) -> Problems:
     if scheduling.spread_over is not None and scheduling.spread_over == scheduling.colocate_in:
         yield Problem(
@@ -161,9 +135,10 @@ def _placement(scheduling: Scheduling) -> Problems:
         )
 
 
+@Scheduling.rule
 def _one_group(scheduling: Scheduling) -> Problems:
     groups = (NODE_GROUP_LABEL, PLACEMENT_GROUP_LABEL)
-    kept = {"node_group": scheduling.node_group is not None, "placement_group": scheduling.placement_group is True}
+    kept = {"node_group": scheduling.node_group is not None, "placement_group": scheduling.placement_group}
     if any(kept.values()) and scheduling.spread_over in groups:
         name = next(name for name, is_kept in kept.items() if is_kept)
         allowed = f"{name} keeps all workers in one group"
@@ -179,6 +154,7 @@ def _one_group(scheduling: Scheduling) -> Problems:
         )
 
 
+@Scheduling.rule
 def _topology(scheduling: Scheduling) -> Problems:
     given = [name for name in _TOPOLOGIES if getattr(scheduling, name) is not None]
     if len(given) > 1:
@@ -191,22 +167,9 @@ def _topology(scheduling: Scheduling) -> Problems:
         yield Problem(path=(given[0],), given=value, allowed=allowed, fix=fix, related=(("queue",),))
 
 
-def _capacity_type(scheduling: Scheduling) -> Problems:
-    if scheduling.capacity_type is not None:
-        yield from one_of("capacity_type", scheduling.capacity_type, get_args(CapacityType))
-
-
-_RULES = (_flags, _names, _placement, _one_group, _topology, _capacity_type)
-
-
-class _HasScheduling(Protocol):
-    @property
-    def scheduling(self) -> Scheduling: ...
-
-
-def is_scheduling(spec: _HasScheduling) -> Problems:
-    """Reject anything but a `Scheduling`."""
-    scheduling: Any = spec.scheduling
-    if not isinstance(scheduling, Scheduling):
-        fix = "give a Scheduling, such as Scheduling(queue='gpu')"
-        yield Problem(path=("scheduling",), given=scheduling, fix=fix)
+def not_on_spot() -> dict[str, Any]:
+    """Return the affinity that keeps a pod off Spot nodes; nodes without a label for it are allowed."""
+    spot = {CAPACITY_TYPE_LABEL: _SPOT, KARPENTER_CAPACITY_TYPE_LABEL: _SPOT.lower()}
+    off_spot = [{"key": label, "operator": "NotIn", "values": [value]} for label, value in spot.items()]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": off_spot}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}

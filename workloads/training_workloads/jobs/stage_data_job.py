@@ -2,20 +2,18 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
-import cdk8s
-from constructs import Construct
-
-from training_workloads.jobs.pod_template import UNPRIVILEGED, check_kind, image, namespace, pod_template
-from training_workloads.jobs.volumes import EFS_CLAIM, RUNS_DIRECTORY, SharedVolume, folder
+from training_workloads.jobs.pod_template import UNPRIVILEGED, Image, Namespace, ServiceAccount, pod_template
+from training_workloads.jobs.volumes import EFS_CLAIM, RUNS_DIRECTORY, Folder, SharedVolume
 from training_workloads.mpijob.programs import CLASS_FOLDERS, STAGING, USER_ERROR
 from training_workloads.mpijob.spec import DAY_SECONDS
-from training_workloads.names import dns_label, dns_subdomain, leaves_room
-from training_workloads.validation import Problem, Problems, at_least, enforce, instance_of, matches, one_of
+from training_workloads.names import dns_label, leaves_room
+from training_workloads.spec import Checked, Spec
+from training_workloads.validation import Problem, Problems, at_least, instance_of, matches
 
-__all__ = ["FileSystem", "StageDataJob", "StageDataJobSpec"]
+__all__ = ["FileSystem", "StageDataJobSpec"]
 
 FileSystem = Literal["lustre", "efs"]
 
@@ -32,8 +30,18 @@ _CONTAINER = "stage"
 _CLASS_FOLDERS = "class-folders"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StageDataJobSpec:
+def _s3_folder(name: str, source: Any) -> Problems:
+    example = "a folder in S3, such as s3://<bucket>/data/imagenet/"
+    bucket = re.match("s3://([^/]*)/", source) if isinstance(source, str) else None
+    for problem in matches(name, source, _S3_FOLDER, example):
+        if bucket and not re.fullmatch(_BUCKET, bucket[1]):
+            form = "a bucket's name has 3 to 63 lower-case letters, digits, '-' and '.'"
+            yield replace(problem, allowed=f"{form}, and {bucket[1]!r} is none")
+        else:
+            yield problem
+
+
+class StageDataJobSpec(Spec):
     """A dataset on its way from S3 to the file system of the jobs, every file counted and its checksum verified.
 
     Lustre shows the files of a data repository at once, but fetches each from S3 at its first read: the job reads them
@@ -52,25 +60,22 @@ class StageDataJobSpec:
             of validation images, get a folder for each class, when all is staged. Needs one pod. Default: none, the
             files stay as they are in S3.
         pods: Pods that share the files. Default: 1.
-        namespace: Default: that of kubectl.
+        namespace: Namespace of the job. Default: that of kubectl.
         backoff_limit: How often a pod that failed is retried. Default: 10.
     """
 
-    name: str
-    image: str
-    source: str
-    service_account: str
-    folder: str | None = None
+    name: Annotated[str, Checked(dns_label)]
+    image: Image
+    source: Annotated[str, Checked(_s3_folder)]
+    service_account: ServiceAccount
+    folder: Folder | None = None
     file_system: FileSystem = "lustre"
-    volume: SharedVolume | None = None
-    class_folders: str | None = None
-    pods: int = 1
-    namespace: str | None = None
-    backoff_limit: int = 10
-
-    def __post_init__(self) -> None:
-        """Check everything that can be known before the job runs."""
-        enforce(self, _RULES)
+    volume: Annotated[SharedVolume, Checked(instance_of, SharedVolume)] | None = None
+    class_folders: Folder | None = None
+    # Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
+    pods: Annotated[int, Checked(at_least, 1, 100_000)] = 1
+    namespace: Namespace | None = None
+    backoff_limit: Annotated[int, Checked(at_least, 0)] = 10
 
     @property
     def mounted(self) -> SharedVolume:
@@ -147,74 +152,19 @@ class StageDataJobSpec:
         }
 
 
-class StageDataJob(cdk8s.ApiObject):
-    """The Kubernetes Job that stages a dataset, in a chart.
-
-    Attributes:
-        spec: What it was made from.
-    """
-
-    def __init__(self, scope: Construct, id: str, *, spec: StageDataJobSpec) -> None:
-        """Define the job.
-
-        Args:
-            scope: A chart, or a construct in one.
-            id: Id in the scope; the name in the cluster is `spec.name`.
-            spec: The job.
-        """
-        check_kind(spec, StageDataJobSpec)
-        metadata = cdk8s.ApiObjectMetadata(name=spec.name, namespace=spec.namespace)
-        super().__init__(scope, id, api_version="batch/v1", kind="Job", metadata=metadata)
-        self.spec = spec
-        self.add_json_patch(cdk8s.JsonPatch.add("/spec", spec.to_wire()))
-
-
+@StageDataJobSpec.rule
 def _name(spec: StageDataJobSpec) -> Problems:
     """Reject a name whose pods would have too long host names.
 
     https://github.com/kubernetes/kubernetes/blob/v1.35.0/pkg/apis/batch/validation/validation.go
     """
-    wrong = [*dns_label("name", spec.name), *_pods(spec)]
-    yield from wrong
-    if not wrong:
-        yield from leaves_room("name", spec.name, f"-{spec.pods - 1}", "Kubernetes")
+    yield from leaves_room("name", spec.name, f"-{spec.pods - 1}", "Kubernetes")
 
 
-def _source(spec: StageDataJobSpec) -> Problems:
-    example = "a folder in S3, such as s3://<bucket>/data/imagenet/"
-    problems = list(matches("source", spec.source, _S3_FOLDER, example))
-    bucket = re.match("s3://([^/]*)/", spec.source) if problems and isinstance(spec.source, str) else None
-    if bucket and not re.fullmatch(_BUCKET, bucket[1]):
-        allowed = f"a bucket's name has 3 to 63 lower-case letters, digits, '-' and '.', and {bucket[1]!r} is none"
-        problems = [replace(problems[0], allowed=allowed)]
-    yield from problems
-
-
-def _pods(spec: StageDataJobSpec) -> Problems:
-    # Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
-    yield from at_least("pods", spec.pods, 1, 100_000)
-
-
+@StageDataJobSpec.rule
 def _class_folders(spec: StageDataJobSpec) -> Problems:
-    if spec.class_folders is None:
-        return
-    yield from folder("class_folders", spec.class_folders)
-    if isinstance(spec.pods, int) and spec.pods > 1:
+    if spec.class_folders is not None and spec.pods > 1:
         # Each would begin when its own share is staged.
         allowed = f"{spec.pods} pods share the files, and none has all of them"
         fix = "set 'pods' to 1, or leave it out and start training.imagenet.class_folders when the job has ended"
         yield Problem(path=("class_folders",), given=spec.class_folders, allowed=allowed, fix=fix)
-
-
-_RULES = (
-    _name,
-    image,
-    _source,
-    lambda spec: () if spec.folder is None else folder("folder", spec.folder),
-    lambda spec: dns_subdomain("service_account", spec.service_account),
-    lambda spec: one_of("file_system", spec.file_system, get_args(FileSystem)),
-    lambda spec: () if spec.volume is None else instance_of("volume", spec.volume, SharedVolume),
-    _class_folders,
-    namespace,
-    lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
-)

@@ -1,17 +1,14 @@
 """TensorBoard over the shared file system, for users who may forward a port to the cluster."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from constructs import Construct
-
-from training_workloads.jobs.pod_template import UNPRIVILEGED, check_kind, image, namespace, pod_template
-from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume, folder
-from training_workloads.jobs.wire_object import wire_object
+from training_workloads.jobs.pod_template import UNPRIVILEGED, Image, Namespace, pod_template
+from training_workloads.jobs.volumes import RUNS_DIRECTORY, Folder, SharedVolume
 from training_workloads.names import dns_1035_label
-from training_workloads.validation import enforce, instance_of
+from training_workloads.spec import Checked, Spec
+from training_workloads.validation import instance_of
 
-__all__ = ["TENSORBOARD_PORT", "TensorBoard", "TensorBoardSpec"]
+__all__ = ["TENSORBOARD_PORT", "TensorBoardSpec"]
 
 #: TensorBoard's own default.
 TENSORBOARD_PORT = 6006
@@ -20,8 +17,7 @@ _NAME_LABEL = "app.kubernetes.io/name"
 _SHARED = "shared"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TensorBoardSpec:
+class TensorBoardSpec(Spec):
     """A TensorBoard that shows every run below a folder: `kubectl port-forward service/<name> 6006`.
 
     TensorBoard has no password, so only a forwarded port reaches it: there is no load balancer, and a policy rejects
@@ -32,18 +28,14 @@ class TensorBoardSpec:
         name: Name of the Deployment, the Service and the policy.
         folder: Folder of the file system with the runs. Default: that of all jobs of this project.
         volume: The shared file system. Default: the claim of the cluster's Lustre file system.
-        namespace: Default: that of kubectl.
+        namespace: Namespace of the three objects. Default: that of kubectl.
     """
 
-    image: str
-    name: str = "tensorboard"
-    folder: str = RUNS_DIRECTORY
-    volume: SharedVolume = field(default_factory=SharedVolume)
-    namespace: str | None = None
-
-    def __post_init__(self) -> None:
-        """Check everything that can be known before it runs."""
-        enforce(self, _RULES)
+    image: Image
+    name: Annotated[str, Checked(dns_1035_label)] = "tensorboard"
+    folder: Folder = RUNS_DIRECTORY
+    volume: Annotated[SharedVolume, Checked(instance_of, SharedVolume)] = SharedVolume()
+    namespace: Namespace | None = None
 
     @property
     def labels(self) -> dict[str, str]:
@@ -85,39 +77,3 @@ class TensorBoardSpec:
             "securityContext": UNPRIVILEGED,
             "volumeMounts": [{**self.volume.to_mount(_SHARED), "readOnly": True}],
         }
-
-
-class TensorBoard(Construct):
-    """Deployment, Service and NetworkPolicy of a TensorBoard, in a chart.
-
-    Attributes:
-        spec: What it was made from.
-    """
-
-    def __init__(self, scope: Construct, id: str, *, spec: TensorBoardSpec) -> None:
-        """Define the three objects.
-
-        Args:
-            scope: A chart, or a construct in one.
-            id: Id in the scope; the name in the cluster is `spec.name`.
-            spec: What it shows.
-        """
-        check_kind(spec, TensorBoardSpec)
-        super().__init__(scope, id)
-        self.spec = spec
-        for kind, wire in (
-            ("Deployment", spec.deployment()),
-            ("Service", spec.service()),
-            ("NetworkPolicy", spec.network_policy()),
-        ):
-            name, namespace = spec.name, spec.namespace
-            wire_object(self, kind, kind=kind, name=name, namespace=namespace, spec=wire, labels=spec.labels)
-
-
-_RULES = (
-    lambda spec: dns_1035_label("name", spec.name),
-    image,
-    lambda spec: folder("folder", spec.folder),
-    lambda spec: instance_of("volume", spec.volume, SharedVolume),
-    namespace,
-)

@@ -1,27 +1,16 @@
 """A job of PyTorch's torchrun: an elastic Indexed Job, whose workers meet at a store in a small pod beside them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, get_args
-
-from constructs import Construct
+from typing import Annotated, Any, Literal
 
 from training_workloads.catalog.framework_images import (
     TORCH_FRAMEWORKS,
     shown_capability,
     supported_compute_capabilities,
 )
-from training_workloads.catalog.instances import supported_gpu_type
-from training_workloads.jobs.gpu_job import GPU_JOB_RULES, GpuJobSpec, elastic_bounds
-from training_workloads.jobs.gpu_pods import GpuPods
-from training_workloads.jobs.isolated_mpi_job import JobNetworkPolicy
-from training_workloads.jobs.linted_document import lint_warnings
-from training_workloads.jobs.pod_template import check_kind
+from training_workloads.jobs.gpu_job import ElasticGpuJobSpec
 from training_workloads.jobs.rank_environment import torch_environment
 from training_workloads.jobs.rendezvous_store import RENDEZVOUS_STORES, STORE_SUFFIX, Rendezvous, RendezvousStore
-from training_workloads.jobs.train_job import TRAIN_JOB, TRAIN_JOB_API, expressible_as_train_job, train_job
-from training_workloads.jobs.wire_object import wire_object
+from training_workloads.jobs.train_job import TRAIN_JOB, expressible_as_train_job, train_job
 from training_workloads.manifests.torchrun import torchrun
 from training_workloads.mpijob.programs import (
     LOCAL_TORCH_CUDA12_IMAGE,
@@ -30,10 +19,11 @@ from training_workloads.mpijob.programs import (
     USER_ERROR,
 )
 from training_workloads.mpijob.spec import DAY_SECONDS, JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
-from training_workloads.names import dns_1035_label, leaves_room
-from training_workloads.validation import Problem, Problems, at_least, enforce, one_of
+from training_workloads.names import leaves_room
+from training_workloads.spec import Checked
+from training_workloads.validation import Problem, Problems, at_least
 
-__all__ = ["TorchElasticJob", "TorchElasticJobSpec"]
+__all__ = ["TorchElasticJobSpec"]
 
 # What an image that was built here contains; of any other, only its address may say it.
 _LOCAL_IMAGES = {
@@ -63,8 +53,7 @@ _OF_TORCHRUN = frozenset(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class TorchElasticJobSpec(GpuJobSpec):
+class TorchElasticJobSpec(ElasticGpuJobSpec):
     """A job of torchrun whose number of workers may change while it runs, such as on Spot nodes.
 
     A worker is a pod, and so a node of torchrun: its agent starts one rank per GPU. When a worker is lost, the others
@@ -74,9 +63,6 @@ class TorchElasticJobSpec(GpuJobSpec):
     package python-etcd too. The command may be any: torchrun starts it with `--no-python`.
 
     Attributes:
-        workers: Worker pods when the job is created.
-        min_workers: Workers with which it starts, and below which it waits for others. Default: 1.
-        max_workers: Workers that it can be scaled to. Default: `workers`.
         max_restarts: How often in its life each worker starts its ranks again after one of them failed; then the job
             ends. A worker that is lost, or taken away by `scale`, counts for the others, because their ranks fail; one
             that joins does not. Default: 100, for weeks on Spot nodes: a user's error ends the job before.
@@ -88,21 +74,12 @@ class TorchElasticJobSpec(GpuJobSpec):
             of workers is fixed. Default: `Job`.
     """
 
-    min_workers: int = 1
-    max_workers: int | None = None
-    max_restarts: int = 100
-    backoff_limit: int = 3
+    workers: Annotated[int, Checked(at_least, 1, _MOST_PODS)]
+    max_workers: Annotated[int, Checked(at_least, 1, _MOST_PODS)] | None = None
+    max_restarts: Annotated[int, Checked(at_least, 0)] = 100
+    backoff_limit: Annotated[int, Checked(at_least, 0)] = 3
     rendezvous: Rendezvous = "c10d"
     kind: Literal["Job", "TrainJob"] = "Job"
-
-    def __post_init__(self) -> None:
-        """Check everything that can be known before the job runs."""
-        enforce(self, _RULES)
-
-    @property
-    def largest(self) -> int:
-        """Worker pods at most."""
-        return self.workers if self.max_workers is None else self.max_workers
 
     @property
     def store(self) -> RendezvousStore:
@@ -114,21 +91,10 @@ class TorchElasticJobSpec(GpuJobSpec):
         """Labels of the workers' pods: those that Kubeflow's operators give to the pods of training jobs."""
         return {JOB_NAME_LABEL: self.name, JOB_ROLE_LABEL: WORKER}
 
-    @cached_property
-    def pods(self) -> GpuPods:
-        """The job's pods."""
-        return self._pods(self.workers)
-
     def job(self) -> dict[str, Any]:
         """Return the `spec` of the Job, or of the TrainJob."""
         if self.kind == TRAIN_JOB:
-            return train_job(
-                self._worker(),
-                resources=self.resources,
-                workers=self.workers,
-                scheduling=self.scheduling,
-                deadline_seconds=self.deadline_seconds,
-            )
+            return train_job(self, self._worker())
         return {
             "completionMode": "Indexed",
             # `kubectl` and the API change both together, or neither: the Job is elastic.
@@ -185,104 +151,49 @@ class TorchElasticJobSpec(GpuJobSpec):
         ]
 
 
-class TorchElasticJob(Construct):
-    """A job of torchrun in a chart: the Job, its store, their Services, and a NetworkPolicy; or a TrainJob with that.
-
-    Attributes:
-        spec: What the job was made from.
-        warnings: The lint's warnings as text; docs/lint.md explains each.
-        job: The Job, or the TrainJob.
-        network_policy: Keeps other pods from those of the job.
-    """
-
-    def __init__(self, scope: Construct, id: str, *, spec: TorchElasticJobSpec) -> None:
-        """Define the objects.
-
-        Args:
-            scope: A chart, or a construct in one.
-            id: Id in the scope; the name in the cluster is `spec.name`.
-            spec: The job.
-
-        Raises:
-            InputError: The lint finds an error: the job would not work.
-        """
-        check_kind(spec, TorchElasticJobSpec)
-        super().__init__(scope, id)
-        self.spec = spec
-        wire = spec.job()
-        api = TRAIN_JOB_API if spec.kind == TRAIN_JOB else "batch/v1"
-        self.warnings = lint_warnings(
-            {"apiVersion": api, "kind": spec.kind, "metadata": {"name": spec.name}, "spec": wire}
-        )
-        labels = spec.scheduling.labels()
-        self.job = wire_object(
-            self, "Resource", kind=spec.kind, name=spec.name, namespace=spec.namespace, spec=wire, labels=labels
-        )
-        if spec.kind != TRAIN_JOB:
-            self._define_rendezvous(spec)
-        self.network_policy = JobNetworkPolicy(self, "NetworkPolicy", job_name=spec.name, namespace=spec.namespace)
-
-    def _define_rendezvous(self, spec: TorchElasticJobSpec) -> None:
-        store = spec.name + STORE_SUFFIX
-        for child, kind, name, one in (
-            ("Service", "Service", spec.name, spec.service()),
-            ("Store", "Deployment", store, spec.store.deployment(spec.rendezvous, spec.pods)),
-            ("StoreService", "Service", store, spec.store.service(spec.name)),
-        ):
-            wire_object(self, child, kind=kind, name=name, namespace=spec.namespace, spec=one)
-
-
+@TorchElasticJobSpec.rule
 def _name(spec: TorchElasticJobSpec) -> Problems:
-    """Reject a name that is none of a Service, or too long for the names that are derived from it."""
-    wrong = list(dns_1035_label("name", spec.name))
-    yield from wrong
-    if not wrong:
-        # As long as the end of the last pod's name, `-99999`.
-        yield from leaves_room("name", spec.name, STORE_SUFFIX, "Kubernetes")
+    """Reject a name that is too long for the names that are derived from it."""
+    # As long as the end of the last pod's name, `-99999`.
+    yield from leaves_room("name", spec.name, STORE_SUFFIX, "Kubernetes")
 
 
+@TorchElasticJobSpec.rule
 def _gpu_of_the_image(spec: TorchElasticJobSpec) -> Problems:
     """Reject a GPU for which the image's PyTorch has no code: the ranks would end at the first kernel."""
-    # Other rules report an image that is no text, and a wrong type.
-    image = str(spec.image)
-    known = _LOCAL_IMAGES.get(image) or supported_compute_capabilities(image)
-    if known is None or list(supported_gpu_type(spec.instance_type)):
-        return
+    known = _LOCAL_IMAGES.get(spec.image) or supported_compute_capabilities(spec.image)
     gpu = spec.instance.gpu
-    if gpu and not known.includes(gpu):
+    if gpu and known and not known.includes(gpu):
         allowed = f"its {gpu.model} has compute capability {shown_capability(gpu.compute_capability)}, and {known}"
         fix = "choose a type with another GPU, or give another image"
         given = spec.instance_type
         yield Problem(path=("instance_type",), given=given, allowed=allowed, fix=fix, related=(("image",),))
 
 
-def _countable(spec: TorchElasticJobSpec) -> Problems:
-    for name in ("workers", "max_workers"):
-        value = getattr(spec, name)
-        # Other rules report what is no number.
-        if value is not None and not list(at_least(name, value, 1)) and value > _MOST_PODS:
-            yield Problem(path=(name,), given=value, fix=f"give {_MOST_PODS} or less")
+TorchElasticJobSpec.rule(expressible_as_train_job)
 
 
+@TorchElasticJobSpec.rule
 def _no_gang(spec: TorchElasticJobSpec) -> Problems:
-    if getattr(spec.scheduling, "gang", False) is True:
+    if spec.scheduling.gang:
         allowed = "gangs are made by the MPI operator, which does not know this job"
         fix = "omit it, and give a queue: Kueue starts all workers together"
         yield Problem(path=("scheduling", "gang"), given=True, allowed=allowed, fix=fix)
 
 
+@TorchElasticJobSpec.rule
 def _one_torchrun(spec: TorchElasticJobSpec) -> Problems:
     """Reject a command with torchrun: each rank would start an agent, which starts as many ranks again."""
-    words = spec.command if isinstance(spec.command, list | tuple) else ()
-    if torchrun([word for word in words if isinstance(word, str)]):
+    if torchrun(spec.command):
         allowed = "the job itself starts it with torchrun, once per GPU"
         fix = "give the program that each rank runs, without torchrun and its options"
         yield Problem(path=("command",), given=spec.command, allowed=allowed, fix=fix)
 
 
+@TorchElasticJobSpec.rule
 def _set_by_the_job(spec: TorchElasticJobSpec) -> Problems:
     """Reject a variable that the job or torchrun sets: the value given here would be another one for the ranks."""
-    for name, given in spec.environment.items() if isinstance(spec.environment, dict) else ():
+    for name, given in spec.environment.items():
         if name == _RUN_ID:
             allowed = "the job itself sets it, as the name of the rendezvous"
         elif name in _OF_TORCHRUN:
@@ -290,20 +201,3 @@ def _set_by_the_job(spec: TorchElasticJobSpec) -> Problems:
         else:
             continue
         yield Problem(path=("environment", name), given=given, allowed=allowed, fix="omit it")
-
-
-_RULES: tuple[Callable[[TorchElasticJobSpec], Problems], ...] = (
-    _name,
-    *GPU_JOB_RULES,
-    _gpu_of_the_image,
-    elastic_bounds,
-    _countable,
-    lambda spec: at_least("max_restarts", spec.max_restarts, 0),
-    lambda spec: at_least("backoff_limit", spec.backoff_limit, 0),
-    lambda spec: one_of("rendezvous", spec.rendezvous, get_args(Rendezvous)),
-    lambda spec: one_of("kind", spec.kind, ("Job", TRAIN_JOB)),
-    expressible_as_train_job,
-    _no_gang,
-    _one_torchrun,
-    _set_by_the_job,
-)

@@ -5,12 +5,13 @@ The job names the runtime `torch-distributed`, which the trainer's chart install
 fields of a pod alone: tests/train_job_definition.py has the pinned definition.
 """
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from training_workloads.jobs.scheduling import Scheduling
-from training_workloads.jobs.worker_resources import WorkerResources
 from training_workloads.names import leaves_room
 from training_workloads.validation import Problem, Problems
+
+if TYPE_CHECKING:
+    from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
 
 __all__ = ["NODES_SUFFIX", "TRAIN_JOB", "TRAIN_JOB_API", "expressible_as_train_job", "train_job"]
 
@@ -43,17 +44,12 @@ _ONLY_A_JOB = {
 _ONLY_A_JOB_PLACES = ("priority_class", "spread_over")
 
 
-def train_job(
-    template: dict[str, Any], *, resources: WorkerResources, workers: int, scheduling: Scheduling, deadline_seconds: int
-) -> dict[str, Any]:
+def train_job(spec: "TorchElasticJobSpec", template: dict[str, Any]) -> dict[str, Any]:
     """Return the `spec` of a TrainJob.
 
     Args:
-        template: Of the workers' pods, whose container runs torchrun.
-        resources: Of each worker.
-        workers: Worker pods.
-        scheduling: Where and when they start.
-        deadline_seconds: Seconds after which the job ends.
+        spec: The job.
+        template: Template of the workers' pods, whose container runs torchrun.
     """
     pod = template["spec"]
     (container,) = pod["containers"]
@@ -66,44 +62,31 @@ def train_job(
             "image": container["image"],
             "command": container["command"],
             "env": container["env"],
-            "numNodes": workers,
-            "numProcPerNode": resources.gpus,
-            "resourcesPerNode": resources.to_wire(),
+            "numNodes": spec.workers,
+            "numProcPerNode": spec.resources.gpus,
+            "resourcesPerNode": spec.resources.to_wire(),
         },
         "runtimePatches": [
             {"manager": _MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}}}
         ],
-        "activeDeadlineSeconds": deadline_seconds,
-        **({"suspend": True} if scheduling.suspend() else {}),
+        "activeDeadlineSeconds": spec.deadline_seconds,
+        **({"suspend": True} if spec.scheduling.suspend() else {}),
     }
 
 
-class _IsTrainJob(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def scheduling(self) -> Scheduling: ...
-
-
-def expressible_as_train_job(spec: _IsTrainJob) -> Problems:
-    """Reject what a TrainJob cannot say; of a Job nothing."""
+def expressible_as_train_job(spec: "TorchElasticJobSpec") -> Problems:
+    """Reject values that a TrainJob has no field for; a Job has all."""
     if spec.kind != TRAIN_JOB:
         return
     for name, why in _ONLY_A_JOB.items():
         given = getattr(spec, name)
-        if given != getattr(type(spec), name):
+        if given != type(spec).model_fields[name].default:
             yield _problem((name,), given, why)
     for name in _ONLY_A_JOB_PLACES:
-        # Another rule reports what is no Scheduling.
-        if (given := getattr(spec.scheduling, name, None)) is not None:
+        if (given := getattr(spec.scheduling, name)) is not None:
             yield _problem(("scheduling", name), given, "a patch of its pods does not have it")
-    if isinstance(spec.name, str):
-        # JobSet's name of the last pod.
-        yield from leaves_room("name", spec.name, f"{NODES_SUFFIX}-99999", "Kubernetes")
+    # JobSet's name of the last pod.
+    yield from leaves_room("name", spec.name, f"{NODES_SUFFIX}-99999", "Kubernetes")
 
 
 def _problem(path: tuple[str, ...], given: Any, why: str) -> Problem:

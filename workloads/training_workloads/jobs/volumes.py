@@ -1,18 +1,19 @@
 """Shared file systems as a job mounts them."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 from training_workloads.names import dns_subdomain
-from training_workloads.validation import Problem, Problems, enforce, instance_of, matches
+from training_workloads.spec import Checked, Spec
+from training_workloads.validation import Problem, Problems, instance_of, matches
 
 __all__ = [
     "EFS_CLAIM",
     "LUSTRE_CLAIM",
     "RUNS_DIRECTORY",
     "SHARED_DIRECTORIES",
+    "Folder",
     "SharedVolume",
-    "folder",
     "shared_volumes",
 ]
 
@@ -29,11 +30,16 @@ SHARED_DIRECTORIES = ("data", RUNS_DIRECTORY)
 # A relative path without "." and "..", which would lead out of the file system.
 _FOLDER = r"(?!.*(^|/)\.{1,2}(/|$))[^/\s]+(/[^/\s]+)*/?"
 
+_A_FOLDER = "a folder of the file system without a slash first, such as data/imagenet"
+
+#: A folder of a file system, seen from its root.
+Folder = Annotated[str, Checked(matches, _FOLDER, _A_FOLDER)]
+
 _MOUNT_PATH = r"(?!/dev/shm(/|$))/[^:\s]+"
+_A_MOUNT_PATH = "an absolute path other than /dev/shm, such as /fsx"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SharedVolume:
+class SharedVolume(Spec):
     """A shared file system in the ranks' containers.
 
     Attributes:
@@ -41,12 +47,8 @@ class SharedVolume:
         mount_path: Where the ranks see it. Default: /fsx.
     """
 
-    claim: str = LUSTRE_CLAIM
-    mount_path: str = "/fsx"
-
-    def __post_init__(self) -> None:
-        """Check what the API server would reject."""
-        enforce(self, (_claim, _mount_path))
+    claim: Annotated[str, Checked(dns_subdomain)] = LUSTRE_CLAIM
+    mount_path: Annotated[str, Checked(matches, _MOUNT_PATH, _A_MOUNT_PATH)] = "/fsx"
 
     def path(self, folder: str) -> str:
         """Return where the ranks see a folder of the file system."""
@@ -61,27 +63,12 @@ class SharedVolume:
         return {"name": name, "mountPath": self.mount_path}
 
 
-def _claim(volume: SharedVolume) -> Problems:
-    yield from dns_subdomain("claim", volume.claim)
-
-
-def _mount_path(volume: SharedVolume) -> Problems:
-    form = "an absolute path other than /dev/shm, such as /fsx"
-    yield from matches("mount_path", volume.mount_path, _MOUNT_PATH, form)
-
-
-def folder(name: str, value: Any) -> Problems:
-    """Reject what is not a folder of a file system, seen from its root."""
-    form = "a folder of the file system without a slash first, such as data/imagenet"
-    yield from matches(name, value, _FOLDER, form)
-
-
 def shared_volumes(name: str, volumes: Any) -> Problems:
-    """Reject what is not a list of volumes, and two volumes at one path."""
+    """Reject anything but a list of volumes, and two volumes at one path."""
     if not isinstance(volumes, list | tuple):
         yield Problem(path=(name,), given=volumes, fix="give a tuple of SharedVolume")
         return
-    wrong = [problem for number, each in enumerate(volumes) for problem in _under(name, number, each)]
+    wrong = [replace(each, path=(name, number)) for number, volume in enumerate(volumes) for each in _a_volume(volume)]
     yield from wrong
     paths = [] if wrong else [volume.mount_path for volume in volumes]
     for number, path in enumerate(paths):
@@ -90,6 +77,5 @@ def shared_volumes(name: str, volumes: Any) -> Problems:
             yield Problem(path=(name, number, "mount_path"), given=path, allowed=allowed, fix="give each another path")
 
 
-def _under(name: str, number: int, volume: Any) -> Problems:
-    for problem in instance_of(name, volume, SharedVolume):
-        yield Problem(path=(name, number), given=volume, fix=problem.fix)
+def _a_volume(value: Any) -> Problems:
+    return instance_of("", value, SharedVolume)

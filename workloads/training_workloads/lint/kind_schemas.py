@@ -6,12 +6,12 @@ A pod template is a separate part (`POD_TEMPLATE`): every kind of job has one, a
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import referencing
-from kubernetes_validate import utils as kubernetes
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.lint.job_schemas import JOB_SCHEMAS, JOB_SPEC, OBJECT_META, POD_TEMPLATE, QUANTITY
@@ -122,8 +122,12 @@ _QUANTITY = {"anyOf": [{"type": "string", "format": "quantity"}, {"type": "numbe
 
 @cache
 def _definitions() -> dict[str, Any]:
-    newest = next(one for one in kubernetes.all_versions() if kubernetes.major_minor(one) == KUBERNETES_VERSIONS[-1])
-    file = Path(kubernetes.__file__).with_name("kubernetes-json-schema") / f"v{newest}-local-strict/_definitions.json"
+    # Only its files are used, and its import takes as long as all rules do.
+    package = find_spec("kubernetes_validate")
+    if package is None or not package.origin:
+        raise ModuleNotFoundError("No module named 'kubernetes_validate'", name="kubernetes_validate")
+    schemas = Path(package.origin).with_name("kubernetes-json-schema")
+    (file,) = schemas.glob(f"v{KUBERNETES_VERSIONS[-1]}.*-local-strict/_definitions.json")
     # Parts are used outside of their file too. As text: `schema_contents` would parse its 2 MB a second time.
     text = file.read_text(encoding="utf-8").replace('"#/$defs/', f'"{_DEFINITIONS}')
     found: dict[str, Any] = json.loads(text)["$defs"]

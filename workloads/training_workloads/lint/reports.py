@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -72,6 +71,9 @@ def _sarif(found: Sequence[Located], _: int) -> str:
 
     https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
     """
+    # Here, because only this needs it, and it takes time to import.
+    from importlib.metadata import version
+
     index = {rule.id: number for number, rule in enumerate(EVERY_RULE)}
     driver = {
         "name": "trainctl",

@@ -409,7 +409,7 @@ def has_launcher(argv: Sequence[str]) -> bool:
 
 
 def unwrapped(argv: Sequence[str]) -> list[str]:
-    """Return what the image's launcher runs; the argv itself where there is none around it."""
+    """Return the command that the image's launcher runs; the argv itself without that launcher."""
     return list(argv[argv.index("--") + 1 :] if has_launcher(argv) else argv)
 
 

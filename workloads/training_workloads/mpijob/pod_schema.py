@@ -5,14 +5,26 @@ structural schema: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-res
 """
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from training_workloads.manifests.values import AMOUNT
 from training_workloads.mpijob.bounds import CONTAINERS, ENTRIES, TEXT, WORDS, Bound
+from training_workloads.validation import Path
 
-__all__ = ["QUANTITY", "STRING", "TABLE", "TIME", "bounded", "integer", "label_selector_schema", "pod_template_schema"]
+__all__ = [
+    "QUANTITY",
+    "STRING",
+    "TABLE",
+    "TIME",
+    "bounded",
+    "integer",
+    "label_selector_schema",
+    "omitted_defaults",
+    "pod_template_schema",
+]
 
 #: The table of the types, which `setup/record_pod_types.py` writes.
 TABLE = "pod_types.json"
@@ -112,3 +124,26 @@ def _schema(kind: str) -> dict[str, Any]:
         properties[name]["default"] = default
     required = {"required": struct["required"]} if "required" in struct else {}
     return {"type": "object", "properties": properties, **required}
+
+
+def omitted_defaults(template: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the path and the default of each field that a pod template omits, where the object around it exists.
+
+    Args:
+        template: A PodTemplateSpec of any shape.
+        path: Where it is.
+    """
+    yield from _omitted(pod_template_schema(), template, path)
+
+
+def _omitted(schema: dict[str, Any], value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    fields = schema.get("properties", {})
+    if isinstance(value, dict):
+        for name, field in fields.items():
+            if value.get(name) is not None:
+                yield from _omitted(field, value[name], (*path, name))
+            elif "default" in field:
+                yield (*path, name), field["default"]
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _omitted(schema.get("items", {}), item, (*path, number))

@@ -34,7 +34,7 @@ class Sshd:
         port: The port of its options; None where a file of options has it, or the default of 22 holds.
         has_config: Whether the command gives it a file of options, or host keys.
         ends_after: The option with which it ends after one connection, or a check of its configuration.
-        extra: The first word that is no option: sshd rejects it, and ends.
+        extra: The first word after the options: sshd rejects it, and ends.
     """
 
     path: str
@@ -56,27 +56,36 @@ def sshd_of(command: Sequence[str]) -> Sshd | None:
     start = next((n for n, word in enumerate(command) if PurePosixPath(word).name == "sshd"), None)
     if start is None or program_of(command) != "sshd":
         return None
-    letters: set[str] = set()
-    values: list[tuple[str, str]] = []
     words = _before_redirection(command[start + 1 :])
-    while words and words[0].startswith("-") and len(words[0]) > 1:
-        word = words.pop(0)
-        flags = re.match(rf"-[^{_WITH_VALUE}]*", word)[0][1:]  # type: ignore[index]
-        letters |= set(flags)
-        valued = word[1 + len(flags) :]
-        if valued:
-            values.append((valued[0], valued[1:] or (words.pop(0) if words else "")))
-    ports = [text for letter, text in values if letter == "p"]
-    ports += [found[1] for letter, text in values if letter == "o" and (found := _PORT.fullmatch(text))]
-    port = next((int(text) for text in ports if text.strip().isdecimal() and len(text) < len("100000")), None)
+    letters, values = _popped_options(words)
     return Sshd(
         path=command[start],
         stays=bool(letters & _STAYS),
-        port=port,
+        port=_port(values),
         has_config=any(letter in "fh" for letter, _ in values),
         extra=next(iter(words), None),
         ends_after=next((letter for letter in "ditT" if letter in letters), None),
     )
+
+
+def _popped_options(words: list[str]) -> tuple[set[str], list[tuple[str, str]]]:
+    """Take the options from the start of some words; return the letters without a value, and those with theirs."""
+    letters: set[str] = set()
+    values: list[tuple[str, str]] = []
+    while words and words[0].startswith("-") and len(words[0]) > 1:
+        word = words.pop(0)
+        flags = re.match(rf"-[^{_WITH_VALUE}]*", word)[0][1:]  # type: ignore[index]
+        letters |= set(flags)
+        if valued := word[1 + len(flags) :]:
+            values.append((valued[0], valued[1:] or (words.pop(0) if words else "")))
+    return letters, values
+
+
+def _port(values: Sequence[tuple[str, str]]) -> int | None:
+    """Return the first port of the options."""
+    ports = [text for letter, text in values if letter == "p"]
+    ports += [found[1] for letter, text in values if letter == "o" and (found := _PORT.fullmatch(text))]
+    return next((int(text) for text in ports if text.strip().isdecimal() and len(text) < len("100000")), None)
 
 
 def _before_redirection(words: Sequence[str]) -> list[str]:

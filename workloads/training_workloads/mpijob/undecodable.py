@@ -60,7 +60,7 @@ def undecodable(schema: dict[str, Any], value: Any, path: Path = ()) -> Problems
 
     Args:
         schema: As in a definition. Types and bounds count: other values that it does not allow stop nothing.
-        value: Of any shape.
+        value: A value of any shape.
         path: Where it is.
     """
     # Go leaves a field as it is where JSON has null.

@@ -43,7 +43,7 @@ class SetupStep:
 def setup_step(setup: TrainingSetup) -> SetupStep:
     """Return the step of a setup."""
     facts, rate, model = gpu_instance_type(setup.instance_type), published_rate(setup), MODELS[setup.model]
-    resources = worker_resources(facts, facts.gpus, efa=setup.uses_efa)
+    resources = worker_resources(facts, efa_interfaces=None if setup.uses_efa else 0)
     variables = {**rank_environment(resources, 2), **hierarchical_all_reduce(facts, resources, setup.nodes)}
     buffer = int(variables["HOROVOD_FUSION_THRESHOLD"])
     staged = "HOROVOD_HIERARCHICAL_ALLREDUCE" in variables

@@ -122,7 +122,7 @@ class QueuedNodes:
 
     def quota(self) -> dict[str, Any]:
         """Return the amounts that jobs can request of all nodes, without those that are left to daemons."""
-        whole = worker_resources(self.instance, self.instance.gpus, efa=False)
+        whole = worker_resources(self.instance, efa_interfaces=0)
         hugepages = EFA_HUGEPAGES_MIB if self.efa_interfaces else 0
         amounts = {
             "cpu": whole.cpus * self.nodes,

@@ -12,7 +12,7 @@ def train(name: str) -> HorovodJobSpec:
         instance_type="p4d.24xlarge",
         workers=2,
         gpus_per_worker=1,
-        efa=False,  # EFA needs its software in the image, and whole nodes
+        efa_interfaces=0,  # TCP: EFA needs its software in the image, and whole nodes
     )
 
 

@@ -1,6 +1,5 @@
-"""Complete jobs, named by model and hardware; derive your own with `dataclasses.replace`, or see `recipe_sources`."""
+"""Complete jobs, named by model and hardware; derive your own with `replaced`, or see `recipe_sources`."""
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -38,23 +37,27 @@ def recipe(
     known = built_in_recipes() if among is None else among
     check(known_recipe(name, known))
     needs = known[name].needs
-    _raise(
+    check(
         Problem(path=(field,), given=MISSING, allowed=f"{name} needs it", fix=f"give {what}")
         for field, what in needs.items()
         if field not in changes
     )
     spec: Any = known[name].job(job_name, **{field: changes[field] for field in needs})
-    own = {field.name for field in dataclasses.fields(spec)}
-    given = {**changes, **({} if "scheduling" in own else scheduling or {})}
+    own = set(type(spec).model_fields)
+    scheduled = scheduling if "scheduling" in own else None
+    given = {**changes, **({} if scheduled else scheduling or {})}
     strange = [
         Problem(path=(field,), given=given[field], allowed=f"{name} does not have it", fix=_recipes_with(field))
         for field in sorted(set(given) - own)
     ]
     try:
-        made: JobSpec = _changed(spec, scheduling if "scheduling" in own else None, changes, own)
+        values = {field: value for field, value in changes.items() if field in own}
+        if scheduled:
+            values["scheduling"] = spec.scheduling.replaced(**scheduled)
+        made: JobSpec = spec.replaced(**values)
     except InputError as error:
         raise InputError(*strange, *error.problems) from None
-    _raise(strange)
+    check(strange)
     return made
 
 
@@ -65,19 +68,6 @@ def known_recipe(name: str, known: Iterable[str]) -> Problems:
         yield Problem(path=("recipe",), given=name, allowed="AWS has retired its instance type", fix=f"give {new}")
     else:
         yield from unknown("recipe", name, known)
-
-
-def _changed(spec: Any, scheduling: Mapping[str, Any] | None, changes: Mapping[str, Any], own: Iterable[str]) -> Any:
-    """Return a job with other values of the fields that it has."""
-    values = {field: value for field, value in changes.items() if field in own}
-    if scheduling:
-        values["scheduling"] = dataclasses.replace(spec.scheduling, **scheduling)
-    return dataclasses.replace(spec, **values)
-
-
-def _raise(problems: Iterable[Problem]) -> None:
-    if found := tuple(problems):
-        raise InputError(*found)
 
 
 def _recipes_with(field: str) -> str:
@@ -91,6 +81,8 @@ def _recipes_with(field: str) -> str:
 
 
 def _fields(spec: "JobSpec") -> set[str]:
-    present: Any = spec
-    own = {field.name for field in dataclasses.fields(present)}
-    return own | {field.name for field in dataclasses.fields(present.scheduling)} if "scheduling" in own else own
+    # Here, because pydantic takes time to import.
+    from training_workloads.jobs.scheduling import Scheduling
+
+    own = set(type(spec).model_fields)
+    return own | set(Scheduling.model_fields) if "scheduling" in own else own

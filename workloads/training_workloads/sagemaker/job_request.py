@@ -148,7 +148,7 @@ class SageMakerJob:
         """Return the variables of the ranks: those of a worker that has a whole node."""
         hosts, processes = self.hosts
         instance = self.spec.instance
-        whole = worker_resources(instance, instance.gpus, efa=self.spec.resources.efa_interfaces > 0)
+        whole = worker_resources(instance, efa_interfaces=None if self.spec.resources.efa_interfaces else 0)
         resources: WorkerResources = replace(whole, gpus=processes)
         derived = (torch_environment if isinstance(self.spec, TorchElasticJobSpec) else rank_environment)(
             resources, hosts

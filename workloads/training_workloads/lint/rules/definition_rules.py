@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import KUEUE
-from training_workloads.mpijob.defaults import omitted_defaults
-from training_workloads.mpijob.pod_schema import pod_template_schema
+from training_workloads.mpijob.pod_schema import omitted_defaults, pod_template_schema
 from training_workloads.mpijob.spec import QUEUE_LABEL
 from training_workloads.mpijob.undecodable import BeyondBounds, undecodable
 from training_workloads.mpijob.view import MpiJobView
