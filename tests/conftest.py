@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,19 @@ def pytest_configure(config: pytest.Config) -> None:
     """Reject --snapshot-update in CI."""
     if os.environ.get("CI") and config.getoption("update_snapshots", default=False):
         raise pytest.UsageError("--snapshot-update is not allowed in CI; update on your machine and commit the result")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    """Give all tests of the stacks to one worker, which synthesizes each scenario once for them."""
+    # Here: PyTorch's environment has no pytest-xdist.
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/stacks" if nodeid.startswith("tests/stacks/") else super()._split_scope(nodeid)
+
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
