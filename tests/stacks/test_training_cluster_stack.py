@@ -70,24 +70,6 @@ def test_p3dn_without_efa() -> None:
     template.resource_count_is("AWS::EC2::PlacementGroup", 1)
 
 
-def test_p4d_with_four_efa_in_a_reservation() -> None:
-    assert interfaces("p4d-reservation") == [
-        [(0, 0, "interface"), (0, 1, "efa-only"), (1, 0, "efa-only"), (2, 0, "efa-only"), (3, 0, "efa-only")]
-    ]
-    template = templates("p4d-reservation")["TrainingClusterStack"]
-    template.resource_count_is("AWS::EC2::PlacementGroup", 0)
-    template.has_resource_properties(
-        "AWS::EC2::LaunchTemplate",
-        {
-            "LaunchTemplateData": {
-                "CapacityReservationSpecification": {
-                    "CapacityReservationTarget": {"CapacityReservationId": "cr-0123456789abcdef0"}
-                }
-            }
-        },
-    )
-
-
 def test_p5_capacity_block_with_32_efa_only() -> None:
     (group,) = interfaces("p5-capacity-block")
     assert group[:2] == [(0, 0, "interface"), (0, 1, "efa-only")]
