@@ -91,7 +91,7 @@ def shapes() -> Iterator[tuple[str, int, bool | None]]:
                 yield instance.name, instance.gpus, False
 
 
-@pytest.mark.parametrize(("instance_type", "gpus_per_worker", "efa"), shapes())
+@pytest.mark.parametrize(("instance_type", "gpus_per_worker", "efa"), list(shapes()))
 def test_nothing_is_wrong_with_a_horovod_job_on_any_type_but_its_retirement(
     job_spec: HorovodJobSpec, instance_type: str, gpus_per_worker: int, efa: bool | None
 ) -> None:
