@@ -52,16 +52,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give all tests of the stacks to one worker, which synthesizes each scenario once for them."""
     # Here: PyTorch's environment has no pytest-xdist.
     from xdist.scheduler import LoadFileScheduling
 
-    class ByFile(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return "tests/stacks" if nodeid.startswith("tests/stacks/") else super()._split_scope(nodeid)
-
-    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
+    if config.getoption("dist") != "loadfile":
+        return None
+    scheduling = LoadFileScheduling(config, log)
+    file_of = scheduling._split_scope
+    scheduling._split_scope = lambda test: "tests/stacks" if test.startswith("tests/stacks/") else file_of(test)
+    return scheduling
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
