@@ -53,8 +53,13 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def imported_names(path: Path) -> Iterator[str]:
-    """Yield each imported name with its module, also of imports inside functions and for type checks only."""
+@cache
+def imported_names(path: Path) -> tuple[str, ...]:
+    """Return each imported name with its module, also of imports inside functions and for type checks only."""
+    return tuple(_imported_names(path))
+
+
+def _imported_names(path: Path) -> Iterator[str]:
     package = module_name(path) if path.name == "__init__.py" else module_name(path).rpartition(".")[0]
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):

@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,20 @@ def pytest_configure(config: pytest.Config) -> None:
     """Reject --snapshot-update in CI."""
     if os.environ.get("CI") and config.getoption("update_snapshots", default=False):
         raise pytest.UsageError("--snapshot-update is not allowed in CI; update on your machine and commit the result")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give all tests of the stacks to one worker, which synthesizes each scenario once for them."""
+    # Here: PyTorch's environment has no pytest-xdist.
+    from xdist.scheduler import LoadFileScheduling
+
+    if config.getoption("dist") != "loadfile":
+        return None
+    scheduling = LoadFileScheduling(config, log)
+    file_of = scheduling._split_scope
+    scheduling._split_scope = lambda test: "tests/stacks" if test.startswith("tests/stacks/") else file_of(test)
+    return scheduling
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

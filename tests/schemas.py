@@ -2,9 +2,11 @@
 
 from functools import cache
 from typing import Any
+from unittest import mock
 
 import jsonschema
 import kubernetes_validate
+from kubernetes_validate import utils
 
 from tests.train_job_definition import TRAIN_JOB_SCHEMA
 from tests.workloads.mpijob.api_server import pruned
@@ -14,6 +16,9 @@ from training_workloads.mpijob.pod_schema import pod_template_schema
 
 # The oldest and the newest Kubernetes release of a cluster.
 VERSIONS = (KUBERNETES_VERSIONS[0], KUBERNETES_VERSIONS[-1])
+
+# `validate` reads the definitions of a release, 2 MB, for each object.
+_schema_contents = cache(utils.schema_contents)
 
 
 def check_manifest(document: dict[str, Any]) -> None:
@@ -28,8 +33,9 @@ def check_manifest(document: dict[str, Any]) -> None:
 
 def check_object(document: dict[str, Any]) -> None:
     """Raise unless Kubernetes knows the object and each of its fields."""
-    for version in VERSIONS:
-        kubernetes_validate.validate(document, version, strict=True)
+    with mock.patch.object(utils, "schema_contents", _schema_contents):
+        for version in VERSIONS:
+            kubernetes_validate.validate(document, version, strict=True)
 
 
 def check_mpi_job(job: dict[str, Any]) -> None:

@@ -1,11 +1,12 @@
-"""Every key of cluster.yaml changes alone, and some in pairs: no node group is updated in a way that EKS rejects."""
+"""Every key of cluster.yaml changes, and some in pairs: no node group is updated in a way that EKS rejects."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.stacks.changes import CHANGES, PAIRS, Change, Effect, effects, exports, templates, templates_of_file
+from tests.stacks.changes import CHANGES, PAIRS, effects, exports, templates, templates_of_file
+from tests.stacks.deployments import Deployment, deployments
 from tests.stacks.templates import SCENARIOS
 from tests.stacks.templates import templates as templates_of
 from training_cluster import ClusterConfig, NodeRepair
@@ -37,24 +38,21 @@ def test_every_key_changes() -> None:
     assert {each.key for each in CHANGES} - {"tags"} == keys - {"node_groups.gpu.node_repair.enabled"}
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.key)
-def test_no_key_alone_makes_an_update_that_eks_rejects(change: Change) -> None:
-    before, after = templates(change.before), templates(change.after, change.tag)
-    wanted = {"gpu": change.gpu, "other": change.other, "system": change.system}
+@pytest.mark.parametrize("deployment", deployments(), ids=str)
+def test_no_key_makes_an_update_that_eks_rejects_but_some_pairs_do(deployment: Deployment) -> None:
+    before, after = templates(deployment.before), templates(deployment.after, deployment.tag)
     found = effects(before, after)
-    assert found == {name: wanted[name] for name in found}
+    assert found == {name: deployment.wanted[name] for name in found}
     # Nor does it take an export away from a stack that imports it.
     assert exports(before) == exports(after) == EXPORTS
 
 
+def test_each_change_is_deployed() -> None:
+    deployed = [change for deployment in deployments() for change in deployment.changes]
+    assert [change for change in CHANGES if change not in deployed] == []
+
+
 BY_KEY = {change.key: change for change in CHANGES}
-
-
-@pytest.mark.parametrize(("keys", "effect"), PAIRS)
-def test_a_pair_of_keys(keys: tuple[str, str], effect: Effect) -> None:
-    one, other = (BY_KEY[key] for key in keys)
-    after = templates({**one.after, **other.after}, one.tag or other.tag)
-    assert effects(templates({}), after)["gpu"] == effect
 
 
 def test_pairs_are_rejected_where_nodes_and_settings_change() -> None:

@@ -70,24 +70,6 @@ def test_p3dn_without_efa() -> None:
     template.resource_count_is("AWS::EC2::PlacementGroup", 1)
 
 
-def test_p4d_with_four_efa_in_a_reservation() -> None:
-    assert interfaces("p4d-reservation") == [
-        [(0, 0, "interface"), (0, 1, "efa-only"), (1, 0, "efa-only"), (2, 0, "efa-only"), (3, 0, "efa-only")]
-    ]
-    template = templates("p4d-reservation")["TrainingClusterStack"]
-    template.resource_count_is("AWS::EC2::PlacementGroup", 0)
-    template.has_resource_properties(
-        "AWS::EC2::LaunchTemplate",
-        {
-            "LaunchTemplateData": {
-                "CapacityReservationSpecification": {
-                    "CapacityReservationTarget": {"CapacityReservationId": "cr-0123456789abcdef0"}
-                }
-            }
-        },
-    )
-
-
 def test_p5_capacity_block_with_32_efa_only() -> None:
     (group,) = interfaces("p5-capacity-block")
     assert group[:2] == [(0, 0, "interface"), (0, 1, "efa-only")]
@@ -240,18 +222,16 @@ def annotations(**settings: Any) -> assertions.Annotations:
     return assertions.Annotations.from_stack(TrainingClusterStack(app, "Cluster", config=config, bucket=bucket))
 
 
-def test_an_empty_list_of_administrators_is_warned_of() -> None:
-    annotations().has_warning("*", NO_ADMIN)
-
-
-def test_a_list_with_an_administrator_is_not() -> None:
-    annotations(admin_arns=("arn:aws:iam::111122223333:role/Admin",)).has_no_warning("*", NO_ADMIN)
-
-
-def test_a_type_that_the_region_of_the_zones_lacks_is_warned_of() -> None:
+def test_no_administrator_and_a_type_that_the_region_of_the_zones_lacks_are_warned_of() -> None:
     lacks = Match.string_like_regexp("'p4d.24xlarge', but EC2 did not offer it in ap-east-1 ")
-    annotations(availability_zones=("ap-east-1a", "ap-east-1b")).has_warning("*", lacks)
-    annotations(availability_zones=("us-east-1a", "us-east-1b")).has_no_warning("*", lacks)
+    wrong = annotations(availability_zones=("ap-east-1a", "ap-east-1b"))
+    wrong.has_warning("*", NO_ADMIN)
+    wrong.has_warning("*", lacks)
+    right = annotations(
+        availability_zones=("us-east-1a", "us-east-1b"), admin_arns=("arn:aws:iam::111122223333:role/Admin",)
+    )
+    right.has_no_warning("*", NO_ADMIN)
+    right.has_no_warning("*", lacks)
 
 
 def test_a_file_system_with_efa_opens_all_traffic_to_the_nodes() -> None:

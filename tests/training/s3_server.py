@@ -15,6 +15,8 @@ from botocore.config import Config
 from moto.core.botocore_stubber import BotocoreStubber
 from moto.s3.models import s3_backends
 
+# It keeps the model of S3, which is read in 0.2 s.
+_SESSION = boto3.Session()
 _CREDENTIALS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}
 
 
@@ -44,7 +46,7 @@ class S3Server:
 
     @cached_property
     def client(self) -> Any:
-        return boto3.client(
+        return _SESSION.client(
             "s3",
             endpoint_url=self.environment["AWS_ENDPOINT_URL_S3"],
             region_name="us-east-1",

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import boto3
-
 from tests.workloads.aws.stubbed_session import StubbedSession
 from training_cluster.account.account_requests import Account
 from training_cluster.account.checked_deployment import Deployment
@@ -26,8 +24,7 @@ class StubbedAccount(Account):
     """An account whose requests are answered in the order in which a test gives the answers."""
 
     def __init__(self, region: str = "us-west-2") -> None:
-        self.stubs = StubbedSession()
-        self.stubs._session = boto3.Session("111122223333", "secret", region_name=region)
+        self.stubs = StubbedSession(region)
         super().__init__(self.stubs)
 
     def answer(self, service: str, request: str, response: dict[str, Any], expected: Any = None) -> None:

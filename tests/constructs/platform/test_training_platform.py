@@ -66,8 +66,7 @@ def test_a_group_with_efa_brings_the_plugin_in_any_order(platform_first: bool, s
     assert cluster.platform.efa_device_plugin
 
 
-@pytest.mark.parametrize("platform_first", [True, False])
-@pytest.mark.parametrize("method", [True, False])
+@pytest.mark.parametrize(("method", "platform_first"), [(True, True), (True, False), (False, True)])
 def test_a_group_of_ones_own_brings_the_plugin_too(method: bool, platform_first: bool, site: Site) -> None:
     cluster = TrainingCluster(site.stack, "Training", vpc=site.vpc)
 

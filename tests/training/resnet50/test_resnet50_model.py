@@ -81,46 +81,50 @@ def test_a_backbone_has_the_outputs_of_the_stages_of_the_classifier(resnet50: tf
         assert np.abs(expected).max() > 0.1
 
 
-def test_a_backbone_takes_images_of_any_size() -> None:
-    outputs = model.backbone(frozen_stages=0, frozen_normalization=False)(np.zeros((1, 100, 33, 3), np.float32))
+@pytest.fixture(scope="module")
+def backbone() -> tf.keras.Model:
+    return model.backbone(frozen_stages=0, frozen_normalization=False)
+
+
+def test_a_backbone_takes_images_of_any_size(backbone: tf.keras.Model) -> None:
+    outputs = backbone(np.zeros((1, 100, 33, 3), np.float32))
     assert [tuple(output.shape[1:3]) for output in outputs] == [(25, 9), (13, 5), (7, 3), (4, 2)]
 
 
 @pytest.mark.parametrize(
     ("stages", "normalization", "learning"),
     [
-        # All but the last layer's two.
-        (0, False, 159),
+        # 17 convolutions, each with its scale and shift.
+        (0, False, 51),
         # The first convolution with its scale and shift.
-        (1, False, 156),
-        # And three blocks of three convolutions, with one in the first shortcut.
-        (2, False, 126),
-        # 53 convolutions less 1 and 10.
-        (2, True, 42),
+        (1, False, 48),
+        # And a block of three convolutions, with one in the shortcut.
+        (2, False, 36),
+        # 17 convolutions less 1 and 4.
+        (2, True, 12),
         (5, False, 0),
     ],
 )
 def test_frozen_stages_and_normalization_do_not_learn(stages: int, normalization: bool, learning: int) -> None:
-    backbone = model.backbone(frozen_stages=stages, frozen_normalization=normalization)
+    backbone = model.backbone(frozen_stages=stages, frozen_normalization=normalization, blocks=(1, 1, 1, 1), width=8)
     assert len(backbone.trainable_weights) == learning
-    assert len(backbone.weights) == 53 * 5
+    assert len(backbone.weights) == 17 * 5
 
 
 def test_only_free_normalization_takes_the_statistics_of_a_batch() -> None:
     images = np.random.default_rng(0).normal(size=(2, 32, 32, 3)).astype(np.float32)
     moved = []
     for frozen in (True, False):
-        backbone = model.backbone(frozen_stages=2, frozen_normalization=frozen)
+        backbone = model.backbone(frozen_stages=2, frozen_normalization=frozen, blocks=(1, 1, 1, 1), width=8)
         layers = [layer for layer in backbone.layers if isinstance(layer, tf.keras.layers.BatchNormalization)]
         backbone(images, training=True)
         moved.append(sum(bool(np.abs(layer.moving_mean).max() > 0) for layer in layers))
-    assert moved == [0, 53 - 11]
+    assert moved == [0, 17 - 5]
 
 
-def test_a_file_of_another_network_is_rejected(tmp_path: Path) -> None:
+def test_a_file_of_another_network_is_rejected(backbone: tf.keras.Model, tmp_path: Path) -> None:
     other = tmp_path / "model.keras"
     model.network(32, 10, blocks=(1,), width=8).save(other, save_format="keras")
-    backbone = model.backbone(frozen_stages=0, frozen_normalization=False)
     with pytest.raises(UserError, match=r"model\.keras holds another network; give the model\.keras of a finished run"):
         model.load(backbone, other)
     other.write_text("not a model")
@@ -141,11 +145,6 @@ def test_a_small_backbone_has_the_blocks_and_the_width_that_it_is_given() -> Non
 @pytest.fixture(scope="module")
 def theirs() -> tf.keras.Model:
     return tf.keras.applications.ResNet50(weights=None)
-
-
-@pytest.fixture(scope="module")
-def backbone() -> tf.keras.Model:
-    return model.backbone(frozen_stages=0, frozen_normalization=False)
 
 
 @pytest.mark.filterwarnings("ignore:You are saving your model as an HDF5 file:UserWarning")

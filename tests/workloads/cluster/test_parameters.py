@@ -14,9 +14,14 @@ from training_workloads.cli.cluster_output import short_time
 MpiJob = Callable[..., dict[str, Any]]
 
 
-@pytest.mark.parametrize("name", ["", "../../x", "..", "Digits", "a/b", "a%2fb"])
 @pytest.mark.parametrize(
-    "command", [("status",), ("logs",), ("logs", "-f"), ("wait",), ("cancel",), ("cancel", "digits"), ("scale",)]
+    ("command", "name"),
+    [
+        *((("status",), name) for name in ("", "../../x", "..", "Digits", "a/b", "a%2fb")),
+        *(((command,), "..") for command in ("logs", "wait", "cancel", "scale")),
+        (("logs", "-f"), ".."),
+        (("cancel", "digits"), ".."),
+    ],
 )
 def test_rejects_an_invalid_name_of_a_job(
     program: Program, cluster: FakeCluster, command: tuple[str, ...], name: str
@@ -27,8 +32,13 @@ def test_rejects_an_invalid_name_of_a_job(
     assert cluster.requests == []
 
 
-@pytest.mark.parametrize("namespace", ["", "..", "Team"])
-@pytest.mark.parametrize("command", [("list",), ("status", "digits"), ("cancel", "digits"), ("submit", "job.yaml")])
+@pytest.mark.parametrize(
+    ("command", "namespace"),
+    [
+        *((("list",), namespace) for namespace in ("", "..", "Team")),
+        *((command, "Team") for command in (("status", "digits"), ("cancel", "digits"), ("submit", "job.yaml"))),
+    ],
+)
 def test_rejects_an_invalid_namespace(
     program: Program, cluster: FakeCluster, command: tuple[str, ...], namespace: str
 ) -> None:

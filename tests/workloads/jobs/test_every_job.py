@@ -298,7 +298,7 @@ ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data())
 def test_arguments_render_a_valid_manifest_or_are_rejected(kind: str, data: st.DataObject) -> None:
     """Starts from a plain job and changes some of its arguments, one of them perhaps to something absurd."""

@@ -20,20 +20,6 @@ def pod(manifest: dict[str, Any], role: str) -> dict[str, Any]:
     return dict(replica(manifest, role)["template"]["spec"])
 
 
-def test_p4d_slots_ranks_and_devices_follow_from_the_type(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    spec = job_spec.replaced(instance_type="p4d.24xlarge", workers=3)
-    manifest = synthesize(spec)
-    assert spec.world_size == 24
-    assert manifest["spec"]["slotsPerWorker"] == 8
-    assert replica(manifest, "Worker")["replicas"] == 3
-    command = pod(manifest, "Launcher")["containers"][0]["command"]
-    assert command[:3] == ["python", "-m", "training.pods.launcher"]
-    end = command.index("--")
-    assert command[end - 1 : end + 4] == ["/etc/mpi/hostfile", "--", "mpirun", "-np", "24"]
-    limits = pod(manifest, "Worker")["containers"][0]["resources"]["limits"]
-    assert (limits["nvidia.com/gpu"], limits["vpc.amazonaws.com/efa"]) == (8, 4)
-
-
 @pytest.mark.parametrize(("interfaces", "devices", "network"), [(1, 1, "AWS Libfabric"), (0, None, "Socket")])
 def test_a_measurement_may_use_some_of_the_efa_interfaces(
     job_spec: HorovodJobSpec, synthesize: Synthesize, interfaces: int, devices: int | None, network: str
@@ -44,18 +30,6 @@ def test_a_measurement_may_use_some_of_the_efa_interfaces(
     assert (limits["nvidia.com/gpu"], limits.get("vpc.amazonaws.com/efa")) == (8, devices)
     variables = {each["name"]: each["value"] for each in pod(manifest, "Launcher")["containers"][0]["env"]}
     assert variables["NCCL_NET"] == network
-
-
-def test_workers_go_to_tainted_nodes_of_their_type(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    worker = pod(synthesize(job_spec), "Worker")
-    assert worker["nodeSelector"] == {"node.kubernetes.io/instance-type": "p3dn.24xlarge"}
-    assert worker["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
-
-
-def test_the_launcher_holds_no_gpu_and_stays_off_gpu_nodes(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    launcher = pod(synthesize(job_spec), "Launcher")
-    assert "tolerations" not in launcher
-    assert "nvidia.com/gpu" not in launcher["containers"][0]["resources"]["limits"]
 
 
 def test_every_exported_variable_is_set_on_the_launcher(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
@@ -109,58 +83,6 @@ def test_volumes_shm_and_lustre(job_spec: HorovodJobSpec, synthesize: Synthesize
         {"name": "shm", "mountPath": "/dev/shm"},
         {"name": "shared-0", "mountPath": "/d"},
     ]
-
-
-def test_pods_run_as_the_images_user_without_privileges(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    manifest = synthesize(job_spec)
-    assert manifest["spec"]["sshAuthMountPath"] == "/home/mpiuser/.ssh"
-    for role in ("Launcher", "Worker"):
-        assert pod(manifest, role)["securityContext"] == {
-            "runAsNonRoot": True,
-            "runAsUser": 1000,
-            "runAsGroup": 1000,
-            "fsGroup": 1000,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        }
-        assert pod(manifest, role)["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-
-
-def test_a_lost_worker_restarts_the_launcher_and_a_finished_job_frees_its_gpus(
-    job_spec: HorovodJobSpec, synthesize: Synthesize
-) -> None:
-    manifest = synthesize(job_spec)
-    assert manifest["spec"]["runPolicy"] == {
-        "cleanPodPolicy": "Running",
-        # Of its pods only: it restarts the ranks itself.
-        "backoffLimit": 2,
-        "activeDeadlineSeconds": 604800,
-        "ttlSecondsAfterFinished": 604800,
-    }
-    assert replica(manifest, "Launcher")["restartPolicy"] == "Never"
-    assert replica(manifest, "Worker")["restartPolicy"] == "OnFailure"
-    assert "restartPolicy" not in pod(manifest, "Worker")
-
-
-def test_the_launcher_waits_for_workers_whose_sshd_answers(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    manifest = synthesize(job_spec)
-    worker = pod(manifest, "Worker")["containers"][0]
-    # It exists from the beginning, and with it its deadline; its command waits for every worker.
-    assert manifest["spec"]["launcherCreationPolicy"] == "AtStartup"
-    assert "training.pods.launcher" in pod(manifest, "Launcher")["containers"][0]["command"]
-    assert worker["readinessProbe"]["tcpSocket"] == {"port": 2222}
-    assert worker["command"][-4:] == ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
-
-
-def test_pods_that_end_give_their_ranks_time_within_a_spot_notice(
-    job_spec: HorovodJobSpec, synthesize: Synthesize
-) -> None:
-    manifest = synthesize(job_spec)
-    assert pod(manifest, "Worker")["containers"][0]["command"][:4] == ["python", "-m", "training.pods.worker", "--"]
-    # It forwards a stop request to the ranks of mpirun, which it starts itself.
-    command = pod(manifest, "Launcher")["containers"][0]["command"]
-    assert (command[2], command[command.index("--") + 1]) == ("training.pods.launcher", "mpirun")
-    # EC2 ends the node 120 seconds after its notice.
-    assert [pod(manifest, role)["terminationGracePeriodSeconds"] for role in ("Launcher", "Worker")] == [100, 100]
 
 
 def options(manifest: dict[str, Any]) -> list[str]:
@@ -265,20 +187,6 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
 def test_rejects_what_cannot_run(change: dict[str, Any], message: str, job_spec: HorovodJobSpec) -> None:
     with pytest.raises(InputError) as caught:
         job_spec.replaced(**change)
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("volume", "message"),
-    [
-        ({"claim": "My_Claim"}, "'claim' is 'My_Claim'; give a name of lower-case letters, digits, '-' and '.'"),
-        ({"mount_path": "fsx"}, "'mount_path' is 'fsx'; give an absolute path other than /dev/shm, such as /fsx"),
-        ({"mount_path": "/dev/shm"}, "'mount_path' is '/dev/shm'; give an absolute path other than /dev/shm"),
-    ],
-)
-def test_rejects_a_volume_that_kubernetes_rejects(volume: dict[str, str], message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        SharedVolume(**volume)
     assert message in str(caught.value)
 
 

@@ -1,7 +1,4 @@
-from typing import Any
-
 import cdk8s
-import pytest
 
 from tests.schemas import check_manifest
 from training_workloads import HorovodJob, HorovodJobSpec, JobNetworkPolicy
@@ -9,29 +6,17 @@ from training_workloads import HorovodJob, HorovodJobSpec, JobNetworkPolicy
 PODS = {"matchLabels": {"training.kubeflow.org/job-name": "resnet"}}
 
 
-@pytest.fixture(scope="module")
-def policy() -> dict[str, Any]:
+def test_only_pods_of_the_same_job_reach_a_job_on_any_port() -> None:
     chart = cdk8s.Testing.chart()
     JobNetworkPolicy(chart, "Policy", job_name="resnet", namespace="research")
-    (document,) = cdk8s.Testing.synth(chart)
-    return dict(document)
-
-
-def test_it_is_valid(policy: dict[str, Any]) -> None:
+    (policy,) = cdk8s.Testing.synth(chart)
     check_manifest(policy)
-
-
-def test_only_pods_of_the_same_job_reach_a_job_on_any_port(policy: dict[str, Any]) -> None:
     assert policy["metadata"] == {"name": "resnet", "namespace": "research"}
     assert policy["spec"] == {
         "podSelector": PODS,
         "policyTypes": ["Ingress"],
         "ingress": [{"from": [{"podSelector": PODS}]}],
     }
-
-
-def test_connections_from_the_job_stay_open(policy: dict[str, Any]) -> None:
-    assert "egress" not in policy["spec"]
 
 
 def test_without_a_namespace_it_is_in_that_of_the_job() -> None:

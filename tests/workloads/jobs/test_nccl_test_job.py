@@ -97,16 +97,6 @@ def test_one_node_has_no_network_to_test() -> None:
     assert option(spec(nodes=1), "--efa-interfaces") == "0"
 
 
-def test_a_slow_network_is_not_retried_and_a_hanging_one_ends() -> None:
-    policy = manifest(spec())["spec"]["runPolicy"]
-    assert (policy["backoffLimit"], policy["activeDeadlineSeconds"]) == (0, 3600)
-
-
-def test_it_needs_no_file_system() -> None:
-    worker = manifest(spec())["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
-    assert [volume["name"] for volume in worker["volumes"]] == ["shm"]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -18,25 +18,6 @@ def pods(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     return [manifest["spec"]["mpiReplicaSpecs"][role]["template"]["spec"] for role in ("Launcher", "Worker")]
 
 
-def test_by_default_only_the_launcher_has_an_affinity_against_spot(
-    job_spec: HorovodJobSpec, synthesize: Synthesize
-) -> None:
-    manifest = made(synthesize, job_spec)
-    launcher, worker = pods(manifest)
-    (term,) = launcher["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
-        "nodeSelectorTerms"
-    ]
-    assert term == {
-        "matchExpressions": [
-            {"key": "eks.amazonaws.com/capacityType", "operator": "NotIn", "values": ["SPOT"]},
-            {"key": "karpenter.sh/capacity-type", "operator": "NotIn", "values": ["spot"]},
-        ]
-    }
-    assert "affinity" not in worker
-    assert "labels" not in manifest["metadata"]
-    assert not {"suspend", "schedulingPolicy"} & set(manifest["spec"]["runPolicy"])
-
-
 def test_a_gang_is_the_workers_and_a_launcher_that_is_created_at_once(
     job_spec: HorovodJobSpec, synthesize: Synthesize
 ) -> None:

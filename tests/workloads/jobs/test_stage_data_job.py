@@ -69,18 +69,6 @@ def test_several_pods_share_the_files() -> None:
     assert words[words.index("--shards") + 1] == "4"
 
 
-def test_a_drained_node_is_no_failure_and_a_mistake_is_not_retried() -> None:
-    assert manifest(spec())["spec"]["podFailurePolicy"]["rules"] == [
-        {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
-        {"action": "FailJob", "onExitCodes": {"containerName": "stage", "operator": "In", "values": [2]}},
-    ]
-
-
-def test_it_ends_and_leaves_no_pods_for_ever() -> None:
-    made = manifest(spec())["spec"]
-    assert (made["activeDeadlineSeconds"], made["ttlSecondsAfterFinished"], made["backoffLimit"]) == (86400, 604800, 10)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -16,29 +16,6 @@ def manifests(**changes: Any) -> dict[str, dict[str, Any]]:
     return {document["kind"]: dict(document) for document in documents}
 
 
-def test_it_shows_every_run_of_the_file_system_without_writing_to_it() -> None:
-    pod = manifests()["Deployment"]["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    assert container["command"] == ["tensorboard", "--logdir", "/fsx/runs", "--host", "0.0.0.0", "--port", "6006"]
-    assert container["volumeMounts"] == [{"name": "shared", "mountPath": "/fsx", "readOnly": True}]
-    assert pod["volumes"] == [{"name": "shared", "persistentVolumeClaim": {"claimName": "training-lustre"}}]
-    assert pod["securityContext"]["runAsNonRoot"] is True
-
-
-def test_only_a_forwarded_port_reaches_it() -> None:
-    made = manifests()
-    assert made["Service"]["spec"] == {
-        "type": "ClusterIP",
-        "selector": {"app.kubernetes.io/name": "tensorboard"},
-        "ports": [{"name": "http", "port": 6006, "targetPort": "http"}],
-    }
-    assert made["NetworkPolicy"]["spec"] == {
-        "podSelector": {"matchLabels": {"app.kubernetes.io/name": "tensorboard"}},
-        "policyTypes": ["Ingress"],
-        "ingress": [],
-    }
-
-
 def test_service_policy_and_deployment_mean_the_same_pod() -> None:
     made = manifests(name="mine", namespace="team")
     labels = made["Deployment"]["spec"]["template"]["metadata"]["labels"]

@@ -33,6 +33,10 @@ def test_the_elastic_file_system() -> None:
             {"mount_path": "/dev/shm/x"},
             "'mount_path' is '/dev/shm/x'; give an absolute path other than /dev/shm, such as /fsx",
         ),
+        (
+            {"mount_path": "/dev/shm"},
+            "'mount_path' is '/dev/shm'; give an absolute path other than /dev/shm, such as /fsx",
+        ),
     ],
 )
 def test_rejects_what_the_api_server_rejects(wrong: dict[str, Any], message: str) -> None:

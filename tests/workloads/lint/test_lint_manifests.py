@@ -1,5 +1,6 @@
 """The lint on manifests in the published shape of other projects, and on our own jobs."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,17 +79,23 @@ def test_nothing_is_wrong_with_our_recipes(name: str) -> None:
     assert [str(finding) for job in jobs for finding in lint_manifest(manifest(job))] == []
 
 
-# By default, EFA where the type has it.
-@pytest.mark.parametrize("efa_interfaces", [None, 0])
-@pytest.mark.parametrize("gpus_per_worker", [1, None])
-@pytest.mark.parametrize("instance_type", [one.name for one in INSTANCE_TYPES.values() if one.gpus])
+def shapes() -> Iterator[tuple[str, int, int | None]]:
+    """Yield each type with all its GPUs, with one of several, and without its EFA."""
+    for instance in INSTANCE_TYPES.values():
+        if instance.gpus:
+            yield instance.name, instance.gpus, None
+            # A worker with one of a node's GPUs may not get a whole EFA device.
+            if instance.gpus > 1:
+                yield instance.name, 1, 0 if instance.efa_interfaces % instance.gpus else None
+            if instance.efa_interfaces:
+                yield instance.name, instance.gpus, 0
+
+
+@pytest.mark.parametrize(("instance_type", "gpus_per_worker", "efa_interfaces"), list(shapes()))
 def test_nothing_is_wrong_with_a_horovod_job_on_any_type_but_its_retirement(
-    job_spec: HorovodJobSpec, instance_type: str, gpus_per_worker: int | None, efa_interfaces: int | None
+    job_spec: HorovodJobSpec, instance_type: str, gpus_per_worker: int, efa_interfaces: int | None
 ) -> None:
     instance = INSTANCE_TYPES[instance_type]
-    # A worker with few of a node's GPUs may not get a whole EFA device.
-    if instance.efa_interfaces * (gpus_per_worker or instance.gpus) % instance.gpus:
-        gpus_per_worker = instance.gpus
     # The default image does not support every GPU.
     changes = {"gpus_per_worker": gpus_per_worker, "efa_interfaces": efa_interfaces}
     spec = job_spec.replaced(instance_type=instance_type, framework="other", **changes)

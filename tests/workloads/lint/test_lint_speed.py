@@ -30,14 +30,14 @@ def test_a_script_of_four_times_the_lines_is_four_times_the_work(line: str) -> N
     def work(lines: int) -> int:
         return calls_of(lint_manifest, changed(script("\n".join(line.format(n) for n in range(lines)))))
 
-    assert work(400) < 5 * work(100)
+    assert work(200) < 5 * work(50)
 
 
 def test_four_times_the_jobs_are_four_times_the_work() -> None:
     def work(jobs: int) -> int:
         return calls_of(lint_text, "---\n".join([JOB] * jobs))
 
-    assert work(40) < 5 * work(10)
+    assert work(20) < 5 * work(5)
 
 
 def test_lines_with_the_same_mistake_are_one_finding() -> None:

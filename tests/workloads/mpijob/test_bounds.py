@@ -66,20 +66,20 @@ CASES: list[tuple[str, Any, Any, str]] = [
     (
         "WORKER-POD containers",
         containers(100),
-        containers(2_000),
-        f"it has 2000 entries, and {OPERATOR}; give 100 entries or fewer",
+        containers(101),
+        f"it has 101 entries, and {OPERATOR}; give 100 entries or fewer",
     ),
     (
         "WORKER-CONTAINER env",
         entries(1_000),
-        entries(5_000),
-        f"it has 5000 entries, and {OPERATOR}; give 1000 entries or fewer",
+        entries(1_001),
+        f"it has 1001 entries, and {OPERATOR}; give 1000 entries or fewer",
     ),
     (
         "WORKER-CONTAINER args",
         ["a"] * 10_000,
-        ["a"] * 20_000,
-        f"it has 20000 entries, and {OPERATOR}; give 10000 entries or fewer",
+        ["a"] * 10_001,
+        f"it has 10001 entries, and {OPERATOR}; give 10000 entries or fewer",
     ),
     (
         "WORKER template metadata",
@@ -90,8 +90,8 @@ CASES: list[tuple[str, Any, Any, str]] = [
     (
         "WORKER-CONTAINER image",
         "i" * 131_072,
-        "i" * 200_000,
-        "it has 200000 characters, and Linux gives a process no longer text; give 131072 characters or fewer",
+        "i" * 131_073,
+        "it has 131073 characters, and Linux gives a process no longer text; give 131072 characters or fewer",
     ),
     (
         "WORKER-CONTAINER resources",

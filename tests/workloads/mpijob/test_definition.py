@@ -153,7 +153,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(path=st.sampled_from(PATHS), value=JUNK)
 def test_whatever_the_definition_accepts_go_decodes(path: tuple[str | int, ...], value: Any) -> None:
     job = job_with(path, value)
@@ -166,14 +166,14 @@ def test_whatever_the_definition_accepts_go_decodes(path: tuple[str | int, ...],
     assert list(decoding_problems(document)) == []
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(path=st.sampled_from(PATHS), value=JUNK)
 def test_whatever_go_cannot_decode_is_a_problem(path: tuple[str | int, ...], value: Any) -> None:
     job = job_with(path, value)
     assert list(decoding_failures(job)) or not list(decoding_errors(pruned(SCHEMA, job)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(job=JUNK)
 def test_no_job_raises(job: Any) -> None:
     list(decoding_problems(job))
@@ -314,19 +314,19 @@ def test_texts_that_are_no_times(text: str) -> None:
     assert not is_accepted(with_times(text))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(TIME_LIKE)
 def test_whatever_time_the_definition_accepts_go_decodes(text: str) -> None:
     assert not is_accepted(with_times(text)) or list(decoding_errors(with_times(text))) == []
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(AMOUNT_LIKE)
 def test_whatever_amount_the_definition_accepts_go_parses(amount: str) -> None:
     assert parses_as_quantity(amount) or not accepts(amount)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(AMOUNT_LIKE, st.sampled_from(["", " ", "\n", "\u00a0", "\u2028"]))
 @example("e-10", "")
 @example("", " ")

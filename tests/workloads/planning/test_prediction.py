@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from tests.workloads.planning.one_v100 import ONE_V100
 from training_workloads import InputError
-from training_workloads.planning.prediction import _bottleneck, predict
-from training_workloads.planning.step_time import StepTime
+from training_workloads.planning.prediction import predict
 from training_workloads.planning.training_setup import TrainingSetup, types_with_rates
 
 P4D = TrainingSetup(model="resnet50", instance_type="p4d.24xlarge")
@@ -83,10 +82,11 @@ def test_the_input_limits_what_the_cpus_cannot_feed() -> None:
     assert on_p5.vcpus_needed == 240
 
 
-@pytest.mark.parametrize(("share", "limit"), [(0.09, "GPU"), (0.1, "input")])
-def test_a_wait_limits_where_it_takes_a_tenth_as_every_other_loss(share: float, limit: str) -> None:
-    step = StepTime(computation=1 - share, coordination=0, exposed_all_reduce=0, input_wait=share)
-    assert _bottleneck(step) == limit
+@pytest.mark.parametrize(("batch_size", "share", "limit"), [(120, 0.1007, "coordination"), (121, 0.0999, "GPU")])
+def test_a_loss_limits_where_it_takes_a_tenth(batch_size: int, share: float, limit: str) -> None:
+    found = predict(replace(P3DN, batch_size=batch_size))
+    assert found.step.coordination / found.step.total == pytest.approx(share, abs=5e-5)
+    assert found.bottleneck == limit
 
 
 def test_the_network_limits_p3dn_without_efa() -> None:
