@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,6 +55,20 @@ def test_more_ranks_than_cores_bound_for_another_machine(
     output, errors = capfd.readouterr()
     assert sorted(output.splitlines()[1:]) == [f"rank {rank:>2} | out {rank}" for rank in range(ranks)]
     assert sorted(errors.splitlines()) == [f"rank {rank:>2} | err {rank}" for rank in range(ranks)]
+
+
+def test_more_ranks_than_cores_where_there_is_no_ssh(
+    environment: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "sed", "env"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(programs))
+    ranks = (os.cpu_count() or 1) + 1
+    path = manifest(tmp_path, mpirun_command(2, [], shell("echo out")))
+    assert run_locally(path, volumes=tmp_path, environment=environment, ranks=ranks) == 0
+    assert capfd.readouterr().out.count("| out") == ranks
 
 
 def test_no_rank_waits_for_the_standard_input(

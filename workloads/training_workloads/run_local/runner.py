@@ -170,5 +170,7 @@ def _process_environment(venv: Path, run: LocalRun, scratch: Path) -> dict[str, 
     root = dict.fromkeys(_ALLOW_ROOT, "1") if os.geteuid() == 0 else {}
     # MPI waits by spinning, and takes the cores of the ranks that it waits for.
     waiting = {"OMPI_MCA_mpi_yield_when_idle": "1"}
+    # Where there is no ssh, Open MPI 5 ignores the slots of the hostfile and starts no more ranks than there are cores.
+    agent = {"PRTE_MCA_plm_ssh_agent": "sh"}
     own = dict.fromkeys(_OWN_FILES, str(scratch)) if run.launcher == "mpirun" else {}
-    return {**home, **waiting, **os.environ, **programs, **libraries, **root, **own, **run.environment}
+    return {**home, **waiting, **agent, **os.environ, **programs, **libraries, **root, **own, **run.environment}
