@@ -106,8 +106,7 @@ def test_private_subnets_share_what_the_public_ones_do_not_use(stack: cdk.Stack)
         ("10.0.0.0/24", "'cidr' is '10.0.0.0/24'; give a range from /16 to /20"),
         ("10.0.0.0", "'cidr' is '10.0.0.0'; give a range from /16 to /20, such as 10.0.0.0/16"),
         ("10.0.0.0/0", "'cidr' is '10.0.0.0/0'; give a range from /16 to /20, such as 10.0.0.0/16"),
-        (10, "'cidr' is 10, but that is not an IPv4 range; write one such as 10.0.0.0/16"),
-        (None, "'cidr' is None, but that is not an IPv4 range; write one such as 10.0.0.0/16"),
+        (10, "'cidr' is 10; give text in quotes, such as \"10.0.0.0/16\""),
         ("10.0.0.5/16", "'cidr' is '10.0.0.5/16'; did you mean 10.0.0.0/16?"),
         ("10.0.0.0/255.255.0.0", "'cidr' is '10.0.0.0/255.255.0.0'; did you mean 10.0.0.0/16?"),
         ("127.0.0.0/16", "'cidr' is '127.0.0.0/16', but no VPC can have it; give a private range such as 10.0.0.0/16"),
@@ -130,7 +129,7 @@ def test_rejects_a_range_that_no_vpc_can_have(cidr: Any, message: str, stack: cd
     ("zones", "message"),
     [
         (["us-east-1a"], "' is ('us-east-1a',); give two or more, the one with the GPU capacity first"),
-        ("us-east-1a", "' is 'us-east-1a'; give a list: [us-east-1a]"),
+        ("us-east-1a", "' is 'us-east-1a'; give a list"),
         (["us-east-1a", "use1-az2"], "[1]' is 'use1-az2'; give the name of a zone, such as us-east-1a"),
         (["us-east-1a", "us-east-1a"], "' is ['us-east-1a', 'us-east-1a']; give each zone once"),
         (
@@ -138,7 +137,7 @@ def test_rejects_a_range_that_no_vpc_can_have(cidr: Any, message: str, stack: cd
             "' is ['us-east-1a', 'eu-west-1a'], but they are of us-east-1 and eu-west-1; give zones of one region",
         ),
         (2, "' is 2; give a list"),
-        (["us-east-1a", 2], "[1]' is 2; give the name of a zone, such as us-east-1a"),
+        (["us-east-1a", 2], "[1]' is 2; give text in quotes"),
     ],
 )
 def test_rejects_what_are_no_zones(zones: Any, message: str, stack: cdk.Stack) -> None:
