@@ -136,9 +136,9 @@ def test_names_the_axis_of_a_value_that_is_not_possible(folder: Path, axis: str,
 
 
 def test_names_the_axis_of_what_the_type_does_not_have(folder: Path) -> None:
-    text = GOOD.replace("nodes: [1, 2]", "efa: [true]").replace("p3dn.24xlarge, p4d.24xlarge", "g5.4xlarge")
+    text = GOOD.replace("nodes: [1, 2]", "efa_interfaces: [1]").replace("p3dn.24xlarge, p4d.24xlarge", "g5.4xlarge")
     (found,) = problems(folder, text)
-    assert found.startswith("sweep.yaml:6: 'axes.efa' is True, but g5.4xlarge has no EFA; omit efa, or choose a type")
+    assert found.startswith("sweep.yaml:6: 'axes.efa_interfaces' is 1, but g5.4xlarge has 0; lower it, or omit it")
 
 
 @pytest.mark.parametrize(("axis", "least"), [("--batch-size: [64]", [2]), ("workers: [1, 3]", [3, 1])])

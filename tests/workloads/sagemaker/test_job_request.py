@@ -296,7 +296,7 @@ def test_the_key_of_the_stack_encrypts_the_output() -> None:
 
 
 def test_gloo_has_no_all_reduce_in_stages() -> None:
-    made = job("resnet50-p3dn", instances=4, spec={"efa": False})
+    made = job("resnet50-p3dn", instances=4, spec={"efa_interfaces": 0})
     assert "HOROVOD_HIERARCHICAL_ALLREDUCE" not in request(made)["Environment"]
 
 

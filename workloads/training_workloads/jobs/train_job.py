@@ -5,13 +5,11 @@ The job names the runtime `torch-distributed`, which the trainer's chart install
 fields of a pod alone: tests/train_job_definition.py has the pinned definition.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from training_workloads.jobs.gpu_job import GpuJobSpec
 from training_workloads.names import leaves_room
 from training_workloads.validation import Problem, Problems
-
-if TYPE_CHECKING:
-    from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
 
 __all__ = ["NODES_SUFFIX", "TRAIN_JOB", "TRAIN_JOB_API", "expressible_as_train_job", "train_job"]
 
@@ -44,7 +42,7 @@ _ONLY_A_JOB = {
 _ONLY_A_JOB_PLACES = ("priority_class", "spread_over")
 
 
-def train_job(spec: "TorchElasticJobSpec", template: dict[str, Any]) -> dict[str, Any]:
+def train_job(spec: GpuJobSpec, template: dict[str, Any]) -> dict[str, Any]:
     """Return the `spec` of a TrainJob.
 
     Args:
@@ -74,8 +72,8 @@ def train_job(spec: "TorchElasticJobSpec", template: dict[str, Any]) -> dict[str
     }
 
 
-def expressible_as_train_job(spec: "TorchElasticJobSpec") -> Problems:
-    """Reject values that a TrainJob has no field for; a Job has all."""
+def expressible_as_train_job(spec: Any) -> Problems:
+    """Reject values of a `TorchElasticJobSpec` that a TrainJob has no field for; a Job has all."""
     if spec.kind != TRAIN_JOB:
         return
     for name, why in _ONLY_A_JOB.items():
