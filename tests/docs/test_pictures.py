@@ -15,7 +15,7 @@ from setup.layers import LAYERS
 from setup.source_tree import ROOT
 from training_cluster import load_config
 from training_workloads.catalog import gpu_instance_type
-from training_workloads.jobs.kinds import define_job
+from training_workloads.jobs.constructs import define_job
 from training_workloads.recipes import recipe
 
 CLUSTER, JOB = ((ROOT / f"docs/pictures/{name}.dot").read_text() for name in ("cluster", "job"))

@@ -156,7 +156,7 @@ CHANGES = [
 ]
 
 #: Two keys in one deployment. Where the nodes and their settings change, CloudFormation rejects both.
-PAIRS = [
+PAIRS: list[tuple[tuple[str, ...], Effect]] = [
     (("node_groups.gpu.instance_type", "node_groups.gpu.max_size"), "new"),
     (("node_groups.gpu.instance_type", "node_groups.gpu.root_volume_iops"), "new"),
     (("node_groups.gpu.instance_type", "tags"), "new"),

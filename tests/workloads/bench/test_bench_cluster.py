@@ -293,7 +293,7 @@ def test_a_test_of_the_network_has_the_curve_of_its_log(
     log = nccl_log.Log()
     for line in published:
         log.read(line)
-    settings = nccl_test.Settings.parse(["--collective=all_reduce", "--efa-interfaces=4", "--", "all_reduce_perf"])
+    settings = nccl_test.parse(["--collective=all_reduce", "--efa-interfaces=4", "--", "all_reduce_perf"])
     line = files.results_line(nccl_test.brief(nccl_test.results(settings, log, [])))
     monkeypatch.setattr(cluster_runner, "read_log", lambda *_, **__: iter([*published, line]))
     sweep = SWEEP.replace("resnet50-p3dn", "nccl-p4d").replace("  nodes: [1, 2]", "  instance_type: [p4de.24xlarge]")

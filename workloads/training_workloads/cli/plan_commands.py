@@ -75,13 +75,13 @@ def plan(
         wish = Wish(target_epoch_minutes=target_epoch_minutes, budget=budget)
         _print([best(setups, wish, type_is_named=instance_type is not None)], as_json=as_json)
     elif sweep:
-        _print([predict(setup) for setup in setups], as_json=as_json, chart=chart, table=True)
+        _print([predict(each) for each in setups], as_json=as_json, chart=chart, table=True)
     else:
         changed = [_changed(setups[0], what_if)] if what_if else []
-        for setup in changed:
-            if setup.instance_type != instance_type:
-                _warn_of_a_type_that_ec2_does_not_offer("--what-if", setup.instance_type)
-        _print([predict(setup) for setup in (*setups, *changed)], as_json=as_json)
+        for other in changed:
+            if other.instance_type != instance_type:
+                _warn_of_a_type_that_ec2_does_not_offer("--what-if", other.instance_type)
+        _print([predict(each) for each in (*setups, *changed)], as_json=as_json)
 
 
 def _warn_of_a_type_that_ec2_does_not_offer(option: str, instance_type: str) -> None:
