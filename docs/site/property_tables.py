@@ -67,17 +67,25 @@ def _type(annotation: Any, *, python: bool) -> str:
     """Return the words for a type; None stands for the default."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
-        # In YAML there are no objects of the CDK.
-        shown = [part for part in parts if python or part in _NAMES or get_origin(part) or issubclass(part, Spec)]
-        return " or ".join(_type(part, python=python) for part in shown if part is not type(None))
+        given = (part for part in parts if part is not type(None))
+        return " or ".join(_type(part, python=python) for part in given if python or _is_of_yaml(part))
     if origin is Literal:
         return ", ".join(f"`{part}`" for part in parts)
     if origin is not None:
         return "values by name" if issubclass(origin, Mapping) else f"list of {_plural(parts[0], python=python)}"
+    return _class(annotation, python=python)
+
+
+def _class(annotation: type, *, python: bool) -> str:
     if annotation in _NAMES:
         return _NAMES[annotation] if not python or annotation is not bool else "bool"
     is_section = not python and issubclass(annotation, Spec)
     return "section" if is_section else f"`{annotation.__name__}`"
+
+
+def _is_of_yaml(annotation: Any) -> bool:
+    """Return whether YAML has values of a type; it has no objects of the CDK."""
+    return annotation in _NAMES or get_origin(annotation) is not None or issubclass(annotation, Spec)
 
 
 def _plural(annotation: Any, *, python: bool) -> str:
