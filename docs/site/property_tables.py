@@ -73,10 +73,10 @@ def _type(annotation: Any, *, python: bool) -> str:
         return ", ".join(f"`{part}`" for part in parts)
     if origin is not None:
         return "values by name" if issubclass(origin, Mapping) else f"list of {_plural(parts[0], python=python)}"
-    return _class(annotation, python=python)
+    return _type_name(annotation, python=python)
 
 
-def _class(annotation: type, *, python: bool) -> str:
+def _type_name(annotation: type, *, python: bool) -> str:
     if annotation in _NAMES:
         return _NAMES[annotation] if not python or annotation is not bool else "bool"
     is_section = not python and issubclass(annotation, Spec)
