@@ -1,4 +1,4 @@
-"""List what in the catalog is older than its source: `make outdated`.
+"""List the rows of the catalog that are older than their source: `make outdated`.
 
 It reads the repositories of the charts, the index of Python packages through pip, moto's newest recording of what EC2
 offers, and EKS through boto3, which needs credentials. What it cannot reach it names. The dates of the rows need no

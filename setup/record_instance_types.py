@@ -66,7 +66,7 @@ def main(*wheels: str) -> None:
 
 
 def recorded_types(wheel: Path) -> dict[str, Any]:
-    """Return what DescribeInstanceTypes returned for each type of the catalog's families that EC2 had, by its name."""
+    """Return the answer of DescribeInstanceTypes for each type of the catalog's families that EC2 had, by its name."""
     families = {name.partition(".")[0] for name, one in INSTANCE_TYPES.items() if one.gpus}
     without_gpus = {name for name, one in INSTANCE_TYPES.items() if not one.gpus}
     described = dict(_read(wheel, _TYPES))

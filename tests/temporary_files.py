@@ -6,12 +6,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
-#: Of all runs. Nothing above it may reach what is in it: see `tests/conftest.py`.
+#: Folder of all runs. Nothing above it may reach what is in it: see `tests/conftest.py`.
 FOLDERS = Path(__file__).parents[1] / ".tmp"
 
 
 def begin(folders: Path = FOLDERS) -> Path:
-    """Remove what killed runs have left, and return a new folder, which is this run's until its process ends."""
+    """Remove the folders that killed runs have left, and return a new one, this run's until its process ends."""
     folders.mkdir(exist_ok=True)
     # One run at a time: a folder is without its lock for a moment.
     turn = _lock(folders, fcntl.LOCK_EX)

@@ -55,7 +55,7 @@ _PATCH = _object(
     ),
 )
 
-#: Of the whole object.
+#: Schema of the whole object.
 TRAIN_JOB_SCHEMA = _object(
     "apiVersion",
     "kind",

@@ -16,7 +16,7 @@ from training_workloads.validation import InputError, Problem
 
 __all__ = ["order_stacks", "outermost_stack"]
 
-#: Of a stack: the stacks that it waits for, by address, with the two constructs that are the reason, by path.
+#: The stacks that a stack waits for, by address, with the two constructs that are the reason, by path.
 _Needs = dict[str, dict[str, tuple[str, str]]]
 
 # By the app.

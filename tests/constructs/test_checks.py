@@ -34,7 +34,7 @@ def test_accepts_clusters_of_ours_and_of_cdk(site: Site) -> None:
         assert not text(valid_cluster("a", cluster, security_group=True))
 
 
-def test_rejects_what_is_no_cluster(site: Site) -> None:
+def test_rejects_other_types_than_a_cluster(site: Site) -> None:
     assert text(valid_cluster("a", "research")) == f"'a' is 'research'; {FIX}"
     assert text(valid_cluster("a", None)) == f"'a' is None; {FIX}"
     old = eks_v1.Cluster(
@@ -106,7 +106,7 @@ def test_rejects_the_id_of_a_vpc(site: Site) -> None:
         ("runs/a", ""),
     ],
 )
-def test_rejects_what_is_no_folder(folder: str, message: str) -> None:
+def test_rejects_an_invalid_folder(folder: str, message: str) -> None:
     assert text(valid_folder("a", folder)) == message
 
 

@@ -36,7 +36,7 @@ class CdkCli:
         return result
 
     def bootstrap(self) -> None:
-        """Create what `cdk deploy` needs in the region."""
+        """Create the resources that `cdk deploy` needs in the region."""
         self.run("bootstrap", f"aws://{self.aws.account}/{self.aws.region}")
 
     def synth(self, name: str, config: Path, *, app: str | None = None, **context: str) -> Path:
@@ -61,7 +61,7 @@ class CdkCli:
         return self.run(*arguments, may_fail=may_fail).returncode == 0
 
     def diff(self, assembly: Path) -> str:
-        """Return what `cdk diff` reports, an empty text if nothing."""
+        """Return the differences that `cdk diff` reports, an empty text if none."""
         # Change sets of the emulator report more than the difference.
         result = self.run("diff", "--app", str(assembly), "--method=template", "--fail", "--ci", may_fail=True)
         return f"{result.stdout}{result.stderr}" if result.returncode else ""

@@ -54,7 +54,7 @@ class DeployedStacks:
     """What CloudFormation has deployed."""
 
     def __init__(self, aws: Aws, templates: dict[str, dict[str, Any]]) -> None:
-        """Read what the stacks have.
+        """Read the resources that the stacks have.
 
         Args:
             aws: Clients.

@@ -77,7 +77,7 @@ class Deployment:
         return load_config(self.file)
 
     def deploy(self) -> None:
-        """Deploy what was synthesized last."""
+        """Deploy the stacks that were synthesized last."""
         self.cdk.deploy(self.assembly)
 
     def change(self, **context: str) -> Path:
@@ -111,7 +111,7 @@ class Deployment:
         return DeployedStacks(self.aws, self.templates)
 
     def left(self) -> set[str]:
-        """Return what the account has more than after its bootstrap."""
+        """Return the resources that the account has in addition to those after its bootstrap."""
         return inventory(self.aws) - self.empty
 
     @property

@@ -100,7 +100,7 @@ class Emulator:
         self._process = None
 
     def log(self) -> str:
-        """Return what the process has written."""
+        """Return the output that the process has written."""
         return (self.folder / "emulator.log").read_text(errors="replace")
 
     def environment(self, account: str, region: str) -> dict[str, str]:

@@ -45,7 +45,7 @@ def inventory(aws: Aws) -> set[str]:
 
 
 def _elsewhere(aws: Aws) -> Iterable[str]:
-    """Return what stays listed for a while after its deletion, without what is deleted."""
+    """Return the resources that stay listed for a while after their deletion, without the deleted ones."""
     for gateway in aws("ec2").describe_nat_gateways()["NatGateways"]:
         if gateway["State"] != "deleted":
             yield f"ec2/{gateway['NatGatewayId']}"

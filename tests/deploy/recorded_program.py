@@ -17,7 +17,7 @@ REJECTED = "reject"
 
 
 def main(program: str, arguments: list[str]) -> int:
-    """Do what the caller relies on, and record the rest."""
+    """Do the actions that the caller relies on, and record the rest."""
     folder = Path(os.environ["APPLIED"])
     rejected = folder / REJECTED
     if rejected.exists() and rejected.read_text() in [program, *arguments]:
@@ -131,7 +131,7 @@ def documents(text: str) -> list[Any]:
 
 
 def value_of(arguments: list[str], option: str) -> str:
-    """Return what follows an option."""
+    """Return the word that follows an option."""
     return arguments[arguments.index(option) + 1]
 
 

@@ -52,7 +52,7 @@ class Finished:
 
 
 def disturb(pipeline: Any) -> None:
-    """Do what the variables ask; every rank must call it before it connects.
+    """Inject the disturbances that the variables ask for; every rank must call it before it connects.
 
     Args:
         pipeline: The class whose `training` yields the batches.

@@ -19,7 +19,7 @@ class Launcher:
 
     name: str
     command: Callable[[int], list[str]]
-    """Returns what starts this number of Python ranks."""
+    """Returns the command that starts this number of Python ranks."""
     rank: str
     """The module of a rank."""
     stop: signal.Signals
@@ -51,9 +51,9 @@ class Program:
     data: str
     """The folder of its undamaged shards, in that of the session."""
     options: Sequence[str]
-    """Of each run."""
+    """Options of each run."""
     epochs: int
-    """Of each run."""
+    """Number of epochs of each run."""
     results: Sequence[str]
     """The names in results.json that are the same after each fault."""
     alone: str

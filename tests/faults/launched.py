@@ -152,5 +152,5 @@ class Launched:
         self._launcher.wait()
 
 
-#: Of every process. Horovod asks the ranks each 5 ms, instead of each 1 ms, whether there is something to send.
+#: Variables of every process. Horovod asks the ranks each 5 ms, instead of each 1 ms, whether they have data to send.
 ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", "HOROVOD_CYCLE_TIME": "5"}

@@ -25,7 +25,7 @@ class Site:
     """What all lives have in common."""
 
     folder: Path
-    """Of this session."""
+    """Folder of this session."""
     is_compiled: bool
     """Whether setup has compiled the framework's modules."""
 
@@ -67,7 +67,7 @@ class End:
     """The result of a life."""
 
     losses: dict[int, str]
-    """Of each step of the last start, as printed."""
+    """Loss of each step of the last start, as printed."""
     state: checkpoint.Checkpoint
     """The newest checkpoint."""
     results: dict[str, Any]
@@ -78,7 +78,7 @@ class Life:
     """One output folder and all starts that resume in it.
 
     Attributes:
-        folder: Of this life.
+        folder: Folder of this life.
         data: Its own copy of the shards.
         program: What is trained.
         output: Given as '--output-dir'.
@@ -105,7 +105,7 @@ class Life:
         self._options = options
 
     def arguments(self, forked: bool = True) -> list[str]:
-        """Return what follows `python`: the program, or a client that has it forked, and its options."""
+        """Return the words that follow `python`: the program, or a client that has it forked, and its options."""
         program = ["-m", self.program.launcher.rank]
         if forked:
             program = ["-I", "-S", FORK_CLIENT, str(self.site.fork_server)]

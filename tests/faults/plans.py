@@ -28,11 +28,11 @@ class Plan:
     """One life."""
 
     name: str
-    """Of its folder."""
+    """Name of its folder."""
     faults: Sequence[Fault]
     """In the order in which they happen."""
     options: Sequence[str] = ()
-    """Of the program, besides the usual ones."""
+    """Options of the program, besides the usual ones."""
     program: Program = RESNET50
     """What is trained."""
     lasting: Sequence[Fault] = ()
@@ -55,7 +55,7 @@ class Suite:
     """The lives of the programs of one framework."""
 
     target: str
-    """Of make."""
+    """Target of make."""
     programs: Sequence[Program]
     """All have the same ranks. The first is the one of a plan that names none."""
     round: Sequence[str]
@@ -68,8 +68,8 @@ def choose(
     """Return the lives that were asked for; each follows from the seed and its name, and from nothing else.
 
     Args:
-        suite: Of which.
-        seed: Of all lives.
+        suite: Suite of the lives.
+        seed: Seed of all lives.
         may_mount: Whether this user may mount small disks.
         lives: Names, or kinds whose lives of one round are meant. Default: all of one round.
         faults: As many lives of all kinds as inject this number of faults. Default: one round.

@@ -217,7 +217,7 @@ def _synthesized(config: ClusterConfig, tag: str | None) -> Templates:
 
 
 def effects(before: Templates, after: Templates) -> dict[str, Effect]:
-    """Return what a deployment does to each node group that is deployed, by the label of its nodes."""
+    """Return the effect of a deployment on each node group that is deployed, by the label of its nodes."""
     old, new = (each["TrainingClusterStack"]["Resources"] for each in (before, after))
     groups = {id: each for id, each in old.items() if each["Type"] == "AWS::EKS::Nodegroup"}
     return {_label(each): _effect(old, new, id) for id, each in groups.items()}

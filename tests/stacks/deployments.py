@@ -30,7 +30,7 @@ class Deployment:
 
 
 class _Case(NamedTuple):
-    """One or two changes of a node group of its own, or one beside a change of the whole configuration."""
+    """One or two changes of a separate node group, or one beside a change of the whole configuration."""
 
     group: str
     changes: Sequence[Change]

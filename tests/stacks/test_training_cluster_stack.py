@@ -178,7 +178,7 @@ def test_pods_let_go_of_lustre_before_its_driver_goes(cluster_template: assertio
     assert all(driver in volume["DependsOn"] for volume in volumes)
 
 
-def test_the_price_by_the_hour_is_said_with_its_date() -> None:
+def test_the_price_by_the_hour_is_reported_with_its_date() -> None:
     outputs = templates("p3dn-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
     said = outputs["EstimatedCostPerHour"]["Value"]
     assert said.startswith(
@@ -204,7 +204,7 @@ def test_without_nat_the_price_has_the_endpoints_of_each_zone_and_the_end_of_sta
     assert "0.50 USD more from 2026-12-02 on, when Kubernetes 1.34 is in extended support" in said
 
 
-def test_what_lustre_sustains_is_said() -> None:
+def test_the_sustained_lustre_throughput_is_reported() -> None:
     outputs = templates("p3dn-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
     assert outputs["LustreThroughput"]["Value"] == (
         "1200 GiB at 125 MB/s per TiB sustain 146 MB/s: 1,332 images/s of 110 kB "

@@ -21,7 +21,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def reported(error: BaseException, capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what a user reads at the end of an app."""
+    """Return the message that a user reads at the end of an app."""
     sys.excepthook(type(error), error, error.__traceback__)
     return capsys.readouterr().err
 

@@ -240,7 +240,7 @@ def test_a_broken_package_is_named_where_its_recipe_is_used(
 
 
 @pytest.mark.parametrize("what", ["a folder", "a link to a file that does not exist"])
-def test_what_is_no_file_has_no_recipes(what: str, tmp_path: Path) -> None:
+def test_a_folder_or_a_broken_link_has_no_recipes(what: str, tmp_path: Path) -> None:
     path = tmp_path / "recipes.py"
     path.mkdir() if what == "a folder" else path.symlink_to("gone.py")
     with pytest.raises(InputError) as caught:

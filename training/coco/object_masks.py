@@ -43,7 +43,7 @@ def sampled(pixels: NDArray[np.uint8], box: tuple[float, float, float, float]) -
 
 
 def _overlaps(start: float, end: float, pixels: int) -> NDArray[Any]:
-    """Return which share of each cell lies on each pixel of one direction (cells x pixels)."""
+    """Return which share of each cell is on each pixel of one direction (cells x pixels)."""
     edges = np.linspace(start, end, MASK_SIZE + 1)[:, np.newaxis]
     places = np.arange(pixels)
     covered = np.minimum(edges[1:], places + 1) - np.maximum(edges[:-1], places)

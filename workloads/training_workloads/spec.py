@@ -141,7 +141,7 @@ class Spec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _as_python(cls, values: Any) -> Any:
-        """Return what the file, the option or the caller means in Python."""
+        """Return the Python values that the file, the option or the caller means."""
         if isinstance(values, Override):
             values = values.as_type_of(None)
         if not isinstance(values, dict):

@@ -264,7 +264,7 @@ def enforce(subject: _Subject, rules: Iterable[Callable[[_Subject], Iterable[Pro
 
 
 def at_least(name: str, value: Any, minimum: int, maximum: int = _INT32, reason: str = "") -> Problems:
-    """Reject what is not a whole number from `minimum` to `maximum`.
+    """Reject a value that is not a whole number from `minimum` to `maximum`.
 
     Args:
         name: The argument, as the user typed it.
@@ -289,7 +289,7 @@ def one_of(name: str, value: Any, allowed: Iterable[Any]) -> Problems:
 
 
 def matches(name: str, value: Any, pattern: str, rule: str) -> Problems:
-    """Reject what is not a string of a certain form.
+    """Reject a value that is not a string of a certain form.
 
     Args:
         name: The argument, as the user typed it.

@@ -322,7 +322,7 @@ def _explained(error: Exception, text: str | bytes) -> Exception:
 
 
 def _not_yaml(error: Exception, text: str | bytes, source: str) -> Problem:
-    """Return what is wrong with a text, with the line where the reader stopped."""
+    """Return the problem of a text that is not YAML, with the line where the reader stopped."""
     if isinstance(text, bytes):
         return Problem(path=(), given=Typed("not UTF-8 text"), fix="save it as UTF-8", source=source)
     marks = (error.problem_mark, error.context_mark) if isinstance(error, yaml.MarkedYAMLError) else ()

@@ -41,7 +41,7 @@ def cluster_metric(cluster_name: str, name: str, statistic: str, **options: Any)
 
     Args:
         cluster_name: EKS's name of the cluster.
-        name: Of a Container Insights metric with the dimension `ClusterName` alone.
+        name: Name of a Container Insights metric with the dimension `ClusterName` alone.
         statistic: Over nodes (or GPUs) and minutes.
         options: Other options of the CDK's metric.
     """
@@ -59,7 +59,7 @@ def per_node(cluster_name: str, name: str) -> cloudwatch.MathExpression:
 
     Args:
         cluster_name: EKS's name of the cluster.
-        name: Of a Container Insights metric with the dimensions `ClusterName`, `InstanceId` and `NodeName`.
+        name: Name of a Container Insights metric with the dimensions `ClusterName`, `InstanceId` and `NodeName`.
     """
     return _expression(_node_search(cluster_name, name, "Average", _PERIOD), _NODE)
 
@@ -91,7 +91,7 @@ def own_per_node(cluster_name: str, name: str, label: str) -> cloudwatch.MathExp
 
     Args:
         cluster_name: EKS's name of the cluster.
-        name: Of a metric of ours with the dimension `NodeName` alone.
+        name: Name of a metric of ours with the dimension `NodeName` alone.
         label: Text before the node's name.
     """
     schema = f'{{"{own_namespace(cluster_name)}",NodeName}}'
@@ -117,7 +117,7 @@ def per_namespace(cluster_name: str, name: str) -> cloudwatch.MathExpression:
 
     Args:
         cluster_name: EKS's name of the cluster.
-        name: Of a Container Insights metric with the dimensions `ClusterName` and `Namespace`.
+        name: Name of a Container Insights metric with the dimensions `ClusterName` and `Namespace`.
     """
     search = _search("ClusterName,Namespace", cluster_name, name, "Average", _PERIOD)
     return _expression(search, "${PROP('Dim.Namespace')}")

@@ -49,7 +49,7 @@ class CostItem:
     Attributes:
         count: Number of them.
         name: The part, such as an instance type.
-        price: Of one; None where the catalog has none.
+        price: Price of one; None where the catalog has none.
     """
 
     count: int

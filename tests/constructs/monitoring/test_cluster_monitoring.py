@@ -139,7 +139,7 @@ def test_one_key_for_logs_and_mails(site: Site) -> None:
     assert groups["Fn::Join"][1][-1] == ":log-group:/aws/containerinsights/*"
 
 
-def test_rejects_what_is_no_address(site: Site) -> None:
+def test_rejects_an_invalid_address(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         monitoring(site, alarm_email="the team")
     assert [problem.path for problem in caught.value.problems] == [("alarm_email",)]

@@ -26,7 +26,7 @@ NODE = (("NodeName", "ip-10-0-1-23.ec2.internal"),)
 
 
 def scraped(output: str) -> list[dict[str, str]]:
-    """Return what Prometheus' relabelling leaves of an output, by its documented rules, with the value."""
+    """Return the labels that Prometheus' relabelling keeps of an output, by its documented rules, with the value."""
     (job,) = scrape_config()["scrape_configs"]
     kept = []
     for sample in filter(None, map(SAMPLE.fullmatch, output.splitlines())):

@@ -140,7 +140,7 @@ def test_rejects_a_range_that_no_vpc_can_have(cidr: Any, message: str, stack: cd
         (["us-east-1a", 2], "[1]' is 2; give text in quotes"),
     ],
 )
-def test_rejects_what_are_no_zones(zones: Any, message: str, stack: cdk.Stack) -> None:
+def test_rejects_invalid_zones(zones: Any, message: str, stack: cdk.Stack) -> None:
     with pytest.raises(InputError) as caught:
         TrainingNetwork(stack, "Network", availability_zones=zones)
     assert str(caught.value) == f"'availability_zones{message}"

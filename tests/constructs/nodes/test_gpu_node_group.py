@@ -328,7 +328,7 @@ def test_accepts_a_subnet_by_its_id_alone(site: Site) -> None:
     GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, subnet=subnet, instance_type="p4d.24xlarge")
 
 
-def test_rejects_what_is_no_subnet(site: Site) -> None:
+def test_rejects_other_types_than_a_subnet(site: Site) -> None:
     message = "'subnet' is 'subnet-1'; give a subnet, such as vpc.private_subnets[0]"
     assert rejection(site, subnet="subnet-1") == message
 
@@ -359,7 +359,7 @@ def test_rejects_an_ami_of_another_release_than_the_cluster(site: Site) -> None:
     GpuNodeGroup(site.stack, "Unknown", cluster=site.cluster, **options)
 
 
-def test_rejects_what_is_no_release(site: Site) -> None:
+def test_rejects_an_invalid_release(site: Site) -> None:
     for version in ("9", "v1.35", 1.35):
         assert rejection(site, kubernetes_version=version) == (
             f"'kubernetes_version' is {version!r}; give a release of Kubernetes, such as 1.35"

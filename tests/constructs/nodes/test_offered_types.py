@@ -38,7 +38,7 @@ def node_group(instance_type: str, *, region: str | None = None, zone: str | Non
 
 
 def warnings(group: GpuNodeGroup) -> list[str]:
-    """Return what is said of the offer, with a word for the day on which the offers were recorded."""
+    """Return the warnings about the offer, with a word for the day on which the offers were recorded."""
     annotations = assertions.Annotations.from_stack(cdk.Stack.of(group))
     found = annotations.find_warning(f"/{group.node.path}", assertions.Match.any_value())
     ends = " [ack: cdk-training-cluster:instance-type-not-offered]"

@@ -109,7 +109,7 @@ def test_rejects_a_second_operator(site: Site) -> None:
 
 
 @pytest.mark.parametrize("part", [NvidiaDevicePlugin, EfaDevicePlugin, ClusterAutoscaler, MpiOperator])
-def test_every_part_rejects_what_is_no_mirror(part: Any, site: Site) -> None:
+def test_every_part_rejects_an_invalid_mirror(part: Any, site: Site) -> None:
     with pytest.raises(InputError) as caught:
         part(site.stack, "Part", cluster=site.cluster, mirror="docker.io/x")
     assert [problem.path for problem in caught.value.problems] == [("mirror",)]

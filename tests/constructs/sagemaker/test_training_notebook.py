@@ -118,7 +118,7 @@ def test_allows_an_address_and_the_name_of_a_code_repository(repository: str) ->
     assert NotebookSpec(instance_type="ml.g5.xlarge", repository=repository, volume_gib=100).repository == repository
 
 
-def test_rejects_what_is_no_training(stack: cdk.Stack) -> None:
+def test_rejects_other_types_than_a_training(stack: cdk.Stack) -> None:
     with pytest.raises(InputError) as caught:
         TrainingNotebook(stack, "Notebook", training="here", encryption_key="alias/a")  # type: ignore[arg-type]
     assert [problem.path for problem in caught.value.problems] == [("training",), ("encryption_key",)]

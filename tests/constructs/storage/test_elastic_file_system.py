@@ -156,7 +156,7 @@ def test_two_file_systems_live_in_one_stack(site: Site) -> None:
     site.template().resource_count_is("AWS::EFS::FileSystem", 2)
 
 
-def test_rejects_ids_that_are_none_of_efs(site: Site) -> None:
+def test_rejects_invalid_ids(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         ElasticFileSystem.from_elastic_file_system_attributes(
             site.stack, "Existing", file_system_id="my-efs", access_point_id="fs-0123456789abcdef0"
@@ -227,7 +227,7 @@ def test_rejects_names_that_kubernetes_does_not_allow(names: dict[str, Any], sit
         ElasticVolume(site.stack, "Volume", cluster=site.cluster, file_system=imported(site), **names)
 
 
-def test_rejects_what_is_no_vpc(site: Site) -> None:
+def test_rejects_other_types_than_a_vpc(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         ElasticFileSystem(site.stack, "Efs", vpc=site)  # type: ignore[arg-type]
     assert [problem.path for problem in caught.value.problems] == [("vpc",)]
@@ -262,7 +262,7 @@ def test_rejects_the_id_of_a_security_group(site: Site) -> None:
     )
 
 
-def test_rejects_what_is_no_list_of_subnets(site: Site) -> None:
+def test_rejects_other_types_than_a_list_of_subnets(site: Site) -> None:
     for given, message in (
         (site.subnet, "'subnets' is a PrivateSubnet; give a list"),
         (["subnet-1"], "'subnets[0]' is 'subnet-1'; give a subnet, such as vpc.private_subnets[0]"),

@@ -101,6 +101,6 @@ def test_a_role_may_start_builds_and_follow_them(stack: cdk.Stack) -> None:
     assert [each["Resource"] for each in starts] != ["*"]
 
 
-def test_what_is_no_repository_is_rejected(stack: cdk.Stack) -> None:
+def test_rejects_other_types_than_a_repository(stack: cdk.Stack) -> None:
     with pytest.raises(InputError, match="'repository' is 'images'; give a repository, such as an ImageRepository"):
         ImageBuild(stack, "Build", repository="images", bucket=TrainingBucket(stack, "Bucket"))  # type: ignore[arg-type]

@@ -146,7 +146,7 @@ def test_the_image_of_the_ownership_job_comes_from_a_mirror(site: Site) -> None:
     assert f"{mirror}/busybox:1.37.0" in made["Manifest"]
 
 
-def test_rejects_what_is_no_mirror(site: Site) -> None:
+def test_rejects_an_invalid_mirror(site: Site) -> None:
     with pytest.raises(InputError, match=r"'mirror' is 'docker\.io/x'"):
         LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=imported(site), mirror="docker.io/x")
 

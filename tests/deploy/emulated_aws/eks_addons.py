@@ -8,7 +8,7 @@ FIELDS = ("AddonVersion", "ConfigurationValues", "ServiceAccountRoleArn", "PodId
 
 
 def fields(properties: Properties) -> Properties:
-    """Return what UpdateAddon takes."""
+    """Return the fields that UpdateAddon takes."""
     return {camel({name: 0}).popitem()[0]: camel(properties[name]) for name in FIELDS if name in properties}
 
 

@@ -108,7 +108,7 @@ def value_at(properties: Mapping[str, Any], path: str) -> Any:
 
 
 def existing(store: MutableMapping[str, Any], name: str, what: str) -> Any:
-    """Return what a resource refers to, and fail as AWS does if it does not exist (yet, or any more)."""
+    """Return the object that a resource refers to, and fail as AWS does if it does not exist (yet, or any more)."""
     if name not in store:
         raise ValueError(f"{what} '{name}' does not exist")
     return store[name]

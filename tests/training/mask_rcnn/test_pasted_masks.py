@@ -9,7 +9,7 @@ from training.mask_rcnn import pasted_masks
 
 
 def plain(mask: NDArray[Any], box: NDArray[Any], height: int, width: int) -> NDArray[np.uint8]:
-    """Return what every pixel's centre has between four cells, of which those outside of the mask are 0."""
+    """Return the value that every pixel's centre has between four cells, of which those outside of the mask are 0."""
     image = np.zeros((height, width), np.uint8)
     cells = len(mask)
 

@@ -61,7 +61,7 @@ class NamespaceHost:
     Attributes:
         name: As the others know it.
         folder: Its /opt/ml is in the folder `ml`; `log` is its output.
-        namespace: Of its network.
+        namespace: Namespace of its network.
         port: The bridge's end of its cable.
     """
 
@@ -195,7 +195,7 @@ class NamespaceHosts:
         return [host.process.returncode if host.process else None for host in self.hosts]
 
     def __exit__(self, *_: object) -> None:
-        """End what runs, and remove the namespaces."""
+        """End the processes that run, and remove the namespaces."""
         for host in self.hosts:
             if host.process and host.process.poll() is None:
                 host.process.send_signal(signal.SIGKILL)

@@ -160,7 +160,7 @@ def test_a_port_that_is_down_is_named(efa: Callable[..., Path]) -> None:
 
 
 def plugin(folder: Path) -> str:
-    """Return what the check prints in a process whose loader has this folder: it reads the variable at its start."""
+    """Return the output of the check in a process whose loader has this folder: it reads the variable at its start."""
     code = (
         "from pathlib import Path; from training.pods import device_checks\n"
         "from training.pods.requested import Requested\n"

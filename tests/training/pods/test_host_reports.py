@@ -328,7 +328,7 @@ def test_a_late_first_host_is_waited_for(capfd: pytest.CaptureFixture[str]) -> N
         b'{"host": "127.0.0.2", "code": 1, "reason": 5}',
     ],
 )
-def test_what_is_no_report_of_a_host_is_rejected(body: bytes) -> None:
+def test_rejects_an_invalid_report_of_a_host(body: bytes) -> None:
     first = Host("127.0.0.1", ADDRESSES, 60)
     with first.serve():
         connection = http.client.HTTPConnection("127.0.0.1", host_reports.PORT, timeout=60)

@@ -45,6 +45,6 @@ def test_rejects_another_kind_or_number_of_values_as_tensorflow_does(label: tf.t
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"no example", example(label=numbers(1))[:-1]])
-def test_rejects_what_is_no_example(content: bytes) -> None:
+def test_rejects_an_invalid_example(content: bytes) -> None:
     with pytest.raises(ValueError, match="not an Example"):
         example_reader.features(content)

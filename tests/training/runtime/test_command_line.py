@@ -49,7 +49,7 @@ def test_rejects_a_wrong_value_with_the_allowed_ones(option: str, value: str, me
         ),
     ],
 )
-def test_what_is_no_option_or_value_names_what_is(arguments: list[str], message: str) -> None:
+def test_an_error_of_an_invalid_option_or_value_names_the_valid_ones(arguments: list[str], message: str) -> None:
     with pytest.raises(UserError) as caught:
         resnet50.parse(["--synthetic", "--output-dir", "out", *arguments])
     assert str(caught.value) == message

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.training.mpirun import PATIENCE
 from tests.training.torch_imagenet.tiny_torch import train
 
-#: Of every run on the digits, besides its folders: two epochs of 11 steps of 128 images on two ranks.
+#: Options of every run on the digits, besides its folders: two epochs of 11 steps of 128 images on two ranks.
 OPTIONS = ["--classes", "10", "--epochs", "2", "--warmup-epochs", "0", "--batch-size", "64"]
 OPTIONS += ["--checkpoint-every", "3steps", "--data-workers", "1"]
 
@@ -44,7 +44,7 @@ class Ranks:
         return self
 
     def kill(self) -> None:
-        """End what is left of them."""
+        """End the processes that are left."""
         for process in self.processes:
             process.kill()
             process.join(PATIENCE)

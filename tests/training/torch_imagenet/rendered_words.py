@@ -19,9 +19,9 @@ class Words:
     """The containers of a rendered job."""
 
     agent: Sequence[str]
-    """Of a worker, whose variable Kubernetes expands."""
+    """Command of a worker, whose variable Kubernetes expands."""
     environment: dict[str, str]
-    """Of a worker, as far as the manifest has the values, and without those of GPUs' networks."""
+    """Variables of a worker, as far as the manifest has the values, and without those of GPUs' networks."""
     store: Sequence[str]
 
     def expanded(self, uid: str) -> list[str]:
@@ -59,8 +59,8 @@ def rendered(backend: str, *, workers: int, min_workers: int, gpus: int, command
         backend: Its `rendezvous`.
         workers: Its agents.
         min_workers: The fewest.
-        gpus: Of each worker: its ranks.
-        command: Of each rank.
+        gpus: Number of GPUs, and thus of ranks, of each worker.
+        command: Command of each rank.
     """
     given = {"rendezvous": backend, "workers": workers, "min_workers": min_workers, "gpus_per_worker": gpus}
     libraries = os.pathsep.join(str(ROOT / folder) for folder in ("constructs", "workloads"))

@@ -51,7 +51,7 @@ WHOLE = models.MODELS[convert_checkpoint.MODEL]
 
 
 def small(num_classes: int) -> torch.nn.Module:
-    """Return what tests/training/torch_imagenet/keras_run.py trains: each kind of block, and two without a stride."""
+    """Return the model that `keras_run.py` beside this file trains: each kind of block, and two without a stride."""
     block = torchvision.models.resnet.Bottleneck
     return pad_as_tensorflow(torchvision.models.ResNet(block, [2, 1, 1, 1], num_classes=num_classes))
 

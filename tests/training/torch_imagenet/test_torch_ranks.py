@@ -26,7 +26,7 @@ def store() -> dist.TCPStore:
 
 
 def start(store: dist.TCPStore, *, size: int, late: float) -> list[Any]:
-    """Return what the ranks of a start learn from each other; rank zero starts later by `late` seconds."""
+    """Return the values that the ranks of a start learn from each other; rank zero starts later by `late` seconds."""
     context = multiprocessing.get_context("fork")
     found = context.SimpleQueue()
     given = [(found, store.port, rank, size, 0.0 if rank else late) for rank in range(size)]

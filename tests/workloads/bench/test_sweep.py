@@ -207,7 +207,7 @@ def test_a_local_run_has_no_such_field(folder: Path, job: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["name", "job_name", "among", "scheduling"])
-def test_what_is_no_field_of_a_job_is_a_problem(folder: Path, name: str) -> None:
+def test_an_unknown_field_of_a_job_is_a_problem(folder: Path, name: str) -> None:
     (found,) = problems(folder, GOOD.replace("image: registry/training:1", f"image: registry/training:1, {name}: a"))
     assert found.startswith(f"sweep.yaml:4: 'job.{name}' is 'a', but a sweep cannot set it; ")
     (found,) = problems(folder, GOOD.replace("  --xla: [on]", f"  {name}: [a]"))

@@ -26,7 +26,7 @@ def problem(*path: str | int, given: Any = 5, **more: Any) -> Problem:
 
 
 def error_of(*problems: Problem) -> str:
-    """Return what the user reads when a command of a group raises some problems."""
+    """Return the message that the user reads when a command of a group raises some problems."""
 
     @click.command(cls=CommandClass)
     @click.argument("files", metavar="FILE...", nargs=-1)

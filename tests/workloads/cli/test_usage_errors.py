@@ -6,7 +6,7 @@ from tests.workloads.cli.conftest import Command
 
 
 @pytest.mark.parametrize("given", ["two", "", "1e3", "4 ", " 4", "4.0", "٤", "0x4", "1_000", "--", "nan"])
-def test_a_number_that_is_none_is_shown_as_typed(given: str, command: Command) -> None:
+def test_an_invalid_number_is_shown_as_typed(given: str, command: Command) -> None:
     message = f"error: '--workers' is '{given}'; give a whole number, such as 2\n"
     assert command("render", "digits", f"--workers={given}") == (2, "", message)
 

@@ -39,7 +39,7 @@ def test_the_text_shows_the_arithmetic() -> None:
 
 
 @pytest.mark.parametrize("images_per_second", [0, -1, math.inf, math.nan, "2500", True])
-def test_rejects_what_is_no_rate_of_images(images_per_second: Any) -> None:
+def test_rejects_an_invalid_rate_of_images(images_per_second: Any) -> None:
     with pytest.raises(InputError) as caught:
         size_lustre(images_per_second=images_per_second, bytes_per_image=1)
     assert str(caught.value) == f"'images_per_second' is {images_per_second!r}; give a number above 0, such as 2500"

@@ -135,7 +135,7 @@ def _same_jobs(cells: list[Cell]) -> Iterator[Problem]:
 
 
 def _possible(cell: Cell, sweep: Sweep) -> Any:
-    """Yield what forbids a job of a sweep, beside the rules of the job itself."""
+    """Yield the problems that forbid a job of a sweep, beside the rules of the job itself."""
     spec = cell.spec
     if not isinstance(spec, _RankedSpec):
         yield Problem(path=("recipe",), given=sweep.recipe, allowed="its job has no ranks", fix="choose another")

@@ -41,7 +41,7 @@ class LocalRunner:
     cores: int
 
     def clean(self, keep: Sequence[str]) -> Sequence[str]:
-        """Remove what killed runs wrote; their ranks ended with them, so none exists."""
+        """Remove the output of killed runs; their ranks ended with them, so no job exists."""
         for path in [*self._runs.glob(f"bench-{self.owner}-*"), *self._runs.glob(f".bench-{self.owner}-*")]:
             _remove(path)
         return ()
@@ -84,7 +84,7 @@ def _bound_to(count: int) -> Iterator[None]:
 
 
 def machine_name(cores: int) -> str:
-    """Return what decides on a speed here: this machine's processor, number of cores and memory, and a rank's cores."""
+    """Return the facts that decide a speed: this machine's processor, core count and memory, and a rank's cores."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

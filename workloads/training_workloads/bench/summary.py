@@ -81,7 +81,7 @@ class CellSummary:
 
 
 def values_key(values: Mapping[str, Any]) -> str:
-    """Return what two cells with the same values have in common, whatever their order."""
+    """Return the key that two cells with the same values have in common, whatever their order."""
     return str(sorted((name, str(value)) for name, value in values.items()))
 
 

@@ -186,7 +186,7 @@ def _value(name: str, value: Any) -> Problems:
 
 
 def _nodes_alone(axes: Any, job: Any) -> Iterator[Problem]:
-    """Yield what `nodes` would overwrite."""
+    """Yield a problem for each value that `nodes` would overwrite."""
     parts = {"axes": axes if _is_map(axes) else {}, "job": job if _is_map(job) else {}}
     if any("nodes" in part for part in parts.values()):
         for key, part in parts.items():

@@ -48,7 +48,7 @@ def run(
     context: str | None,
     namespace: str | None,
 ) -> None:
-    """Run what a sweep has not measured yet, and write the report; the same command resumes."""
+    """Run the cells that a sweep has not measured yet, and write the report; the same command resumes."""
     from training_workloads.bench.cells import sweep_cells
     from training_workloads.bench.local_runner import LocalRunner, cores_per_rank, machine_name
     from training_workloads.bench.report import write_report

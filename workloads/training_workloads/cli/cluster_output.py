@@ -158,7 +158,7 @@ def print_jobs(jobs: Iterable[JobSummary], *, with_namespace: bool) -> None:
 
 
 def print_report(report: JobReport) -> None:
-    """Print what is known about a job."""
+    """Print the report of a job."""
     now = datetime.now(UTC)
     job = report.job
     print(f"{job.kind} {job.name!r} in namespace {job.namespace!r}: {job_sentence(job)}")

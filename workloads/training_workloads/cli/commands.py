@@ -16,7 +16,7 @@ class Command(click.Command):
     """A command whose errors know it: values are named as the user typed them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse what follows the command."""
+        """Parse the words that follow the command."""
         with _problems_of(ctx):
             return super().parse_args(ctx, args)
 

@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    """Run what the user typed, and return the exit code."""
+    """Run the command that the user typed, and return the exit code."""
     try:
         with program.make_context(PROGRAM, sys.argv[1:]) as context:
             program.invoke(context)

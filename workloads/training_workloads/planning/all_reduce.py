@@ -81,7 +81,7 @@ def all_reduce_seconds(
 
 
 def bus_bandwidth(message_bytes: float, seconds: float, ranks: int) -> float:
-    """Return what nccl-tests call `busbw`: 2(n-1)/n of the message by the time, in bytes per second.
+    """Return the bandwidth that nccl-tests call `busbw`: 2(n-1)/n of the message by the time, in bytes per second.
 
     Its definition: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
     """

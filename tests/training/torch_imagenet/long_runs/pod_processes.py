@@ -50,7 +50,7 @@ class Pods:
     """The pods of a job.
 
     Attributes:
-        folder: Of their output, and of the file of their names.
+        folder: Folder of their output, and of the file of their names.
     """
 
     folder: Path
@@ -61,9 +61,9 @@ class Pods:
         """Start the processes of a pod.
 
         Args:
-            name: Of the pod.
-            command: Of its container.
-            variables: Of its container.
+            name: Name of the pod.
+            command: Command of its container.
+            variables: Variables of its container.
             mounts: Shell commands before.
         """
         log = self.folder / f"{name}-{len(self._starts)}.log"
@@ -104,7 +104,7 @@ class Pods:
         return "\n".join(f"--- {each.log.name}\n{each.text[-3000:]}" for each in self._starts)
 
     def lose_all(self) -> None:
-        """End what is left of them."""
+        """End the processes that are left."""
         for each in self._starts:
             each.lose()
 

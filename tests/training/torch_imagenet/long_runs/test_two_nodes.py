@@ -208,7 +208,7 @@ def test_a_lost_node_leaves_one_that_trains_on_and_joins_again(
 
 
 def check_results(job: Job) -> None:
-    """Check what a run of two, one and two ranks has learned, and that it has seen each image of an epoch once."""
+    """Check the results of a run of two, one and two ranks, and that it has seen each image of an epoch once."""
     results = json.loads((job.output / "results.json").read_text())
     assert (results["epochs"], results["world_size"], results["evaluated_images"]) == (EPOCHS, 2, 360)
     means = [point["loss"]["training"] for point in results["history"]]
