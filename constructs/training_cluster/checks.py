@@ -19,7 +19,7 @@ from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.names import dns_label
 from training_workloads.platform.mirror import ecr_registry
 from training_workloads.spec import Checked
-from training_workloads.validation import MISSING, Problem, Problems
+from training_workloads.validation import MISSING, Problem, Problems, is_late
 
 __all__ = [
     "AnyCluster",
@@ -68,9 +68,8 @@ class KnownChecked(Checked):
         Raises:
             InputError: The rule rejects the value.
         """
-        # jsii cannot ask about objects of Python.
-        late = isinstance(value, str | int | float) and Token.is_unresolved(value)
-        return value if late else super().follow(value)
+        # By the value's form: jsii's kernel ends at a NaN, and knows no objects of Python.
+        return value if is_late(value) else super().follow(value)
 
 
 def is_a(value: Any, attribute: str) -> bool:

@@ -81,7 +81,7 @@ def test_rejects_a_mapping_in_the_place_of_a_configuration() -> None:
     stack = cdk.Stack(cdk.App(), "MyTraining")
     with pytest.raises(InputError) as caught:
         CompleteTrainingCluster(stack, "Cluster", config={"nat": True}, bucket="data")  # type: ignore[arg-type]
-    assert [problem.path for problem in caught.value.problems] == [("config",), ("bucket",)]
+    assert [problem.path for problem in caught.value.problems] == [("config", "node_groups"), ("bucket",)]
 
 
 def test_constructs_alone_have_the_wiring_of_an_own_app(own_app: Resources) -> None:

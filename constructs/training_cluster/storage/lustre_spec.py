@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
-from aws_cdk import Size, SizeRoundingBehavior, Token
+from aws_cdk import Size, SizeRoundingBehavior
 from aws_cdk import aws_fsx as fsx
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from training_workloads.catalog.lustre import (
     lustre_capacity_gib,
 )
 from training_workloads.spec import Checked, Converted, Spec
-from training_workloads.validation import InputError, Problem, Problems, at_least, one_of
+from training_workloads.validation import InputError, Problem, Problems, at_least, is_late, one_of
 
 __all__ = ["WHOLE_GIB", "LustreSpec"]
 
@@ -35,7 +35,7 @@ def _gib(capacity: Any) -> Any:
         allowed = "a value that only the deployment knows must be in GiB"
         problem = Problem(path=(), given=capacity, allowed=allowed, fix="give Size.gibibytes(...)")
         raise InputError(problem) from None
-    return int(gib) if not Token.is_unresolved(gib) and gib == int(gib) else gib
+    return int(gib) if not is_late(gib) and gib == int(gib) else gib
 
 
 #: The check of a storage that is a size of the CDK or a whole number of GiB, and is kept as the number.
@@ -100,7 +100,7 @@ def throughput_is_a_class_of_persistent_storage(spec: LustreSpec) -> Problems:
     https://docs.aws.amazon.com/fsx/latest/LustreGuide/managing-throughput-capacity.html
     """
     wanted = spec.throughput_mbps_per_tib
-    if spec.deployment_type == "PERSISTENT_2" and wanted is not None and not Token.is_unresolved(wanted):
+    if spec.deployment_type == "PERSISTENT_2" and wanted is not None and not is_late(wanted):
         yield from one_of("throughput_mbps_per_tib", wanted, _CLASSES)
 
 
@@ -160,7 +160,7 @@ def capacity_is_offered_with_efa(spec: LustreSpec) -> Problems:
 
 def _offered_gib(spec: LustreSpec, *, efa_throughput: int | None) -> int:
     """Return the capacity itself where FSx offers it or alone knows it, else the next larger one."""
-    if Token.is_unresolved(spec.capacity_gib):
+    if is_late(spec.capacity_gib):
         return spec.capacity_gib
     return lustre_capacity_gib(spec.capacity_gib, efa_throughput=efa_throughput)
 

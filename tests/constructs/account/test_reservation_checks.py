@@ -47,7 +47,7 @@ def test_nodes_that_run_in_it_need_no_free_instance(free: int, state: str) -> No
     account = StubbedAccount()
     answer(account, nodes=1, AvailableInstanceCount=free)
     (found,) = reservations_fit_the_node_groups(reserved(account))
-    remedy = "1 must be free: end what runs in it beside these groups, or lower node_groups.gpu.max_size"
+    remedy = "1 must be free: end the other instances in it, or lower node_groups.gpu.max_size"
     assert (found.state, found.remedy) == (state, "" if state == "ok" else remedy)
 
 
@@ -59,7 +59,7 @@ def test_nodes_that_run_in_it_need_no_free_instance(free: int, state: str) -> No
         (
             8,
             6,
-            "8 must be free: end what runs in it beside these groups, or lower node_groups.one.max_size and "
+            "8 must be free: end the other instances in it, or lower node_groups.one.max_size and "
             "node_groups.two.max_size",
         ),
     ],

@@ -61,7 +61,7 @@ def test_gpus_that_idle_for_half_an_hour_while_nodes_run(site: Site) -> None:
 
 
 def test_lustre_below_a_tenth_free(site: Site) -> None:
-    lustre = alarms(site, capacity_gib=4800)
+    lustre = alarms(site, capacity=4800)
     made = alarm(site.template(), "LustreNearlyFull")
     assert made["Metrics"][0]["Expression"] == "100 * free / (4800 * 1073741824)"
     free = metric(made, "free")
@@ -74,7 +74,7 @@ def test_lustre_below_a_tenth_free(site: Site) -> None:
 
 
 def test_allows_a_token_as_capacity(site: Site) -> None:
-    alarms(site, capacity_gib=Token.as_number({"Ref": "Size"}))
+    alarms(site, capacity=Token.as_number({"Ref": "Size"}))
     expression = alarm(site.template(), "LustreNearlyFull")["Metrics"][0]["Expression"]
     assert expression == {"Fn::Join": ["", ["100 * free / (", {"Ref": "Size"}, " * 1073741824)"]]}
 
@@ -167,7 +167,7 @@ def test_allows_one_address(address: str) -> None:
         "a@x.com, b@x.com",
         "Team <team@example.com>",
         "a@x.com.",
-        ["a@x.com"],
+        ("a@x.com",),
         "a..b@x.com",
         ".a@x.com",
         "a.@x.com",
