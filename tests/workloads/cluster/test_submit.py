@@ -1,4 +1,3 @@
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,7 +113,7 @@ def test_never_overwrites_a_job(
 def test_rejects_every_image_that_only_this_machine_has(
     program: Program, cluster: FakeCluster, job_spec: HorovodJobSpec, tmp_path: Path
 ) -> None:
-    (path,), _ = render_jobs([dataclasses.replace(job_spec, image="localhost/training:latest")], tmp_path)
+    (path,), _ = render_jobs([job_spec.replaced(image="localhost/training:latest")], tmp_path)
     result = program("submit", str(path))
     assert result.code == 2
     lines = path.read_text().splitlines()
