@@ -117,7 +117,7 @@ def next_pause(settings: Settings, attempt: Attempt, restarts: int) -> float:
         JobEnd: They do not restart.
     """
     if attempt.not_efa:
-        fix = "use an image with the EFA plugin and nodes with EFA, or a job without EFA (efa=False)"
+        fix = "use an image with the EFA plugin and nodes with EFA, or a job without EFA (efa_interfaces=0)"
         raise JobEnd(f"{attempt.not_efa}; {fix}")
     if attempt.code == USER_ERROR:
         raise JobEnd(f"{attempt}. A restart would repeat it: cancel the job, fix it, submit it again", USER_ERROR)

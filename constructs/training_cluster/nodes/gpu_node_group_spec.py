@@ -54,7 +54,7 @@ class GpuNodeGroupSpec(Spec):
         placement_group: Whether the nodes get a new cluster placement group. Default: yes where the type can,
             unless a reservation decides the placement, or Spot capacity is scarce enough without.
         efa: Whether the nodes get all EFA interfaces of their type; without, they have the primary interface only, and
-            jobs must be rendered with `--no-efa`. Default: yes where the type has them.
+            jobs must be rendered with `--efa-interfaces 0`. Default: yes where the type has them.
         ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
             deployment.
         root_volume_mib_per_second: Throughput of the root volume, 125 to 2000 MiB/s. Default: 600 where it holds the
