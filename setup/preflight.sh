@@ -12,8 +12,8 @@ case $ascii in
 esac
 
 # MiB: the environments with what uv and npm keep, the compilation of Horovod, and the temporary files of the tests:
-# 3,783 at the peak of quickstart and 4,402 at that of the tests of the CDK side (make test-long SUITE=fresh).
-needed=4500
+# 3,852 at the peak of quickstart and 4,703 at that of the tests (make test-long SUITE=fresh).
+needed=4900
 if [ ! -d .venv-training ]; then
     free=$(df -Pm . | sed -nE '$s/.* ([0-9]+) +[0-9]+% .*/\1/p')
     [ "${free:-$needed}" -ge "$needed" ] ||

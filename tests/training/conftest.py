@@ -1,5 +1,6 @@
 """Runs of several ranks, made once and shared by the tests; and an S3 to stage data from."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,12 +14,18 @@ from training.runtime import watchdog
 if TYPE_CHECKING:
     from tests.training.s3_server import S3Server
 
+_LIMIT = "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"
+
 
 @pytest.fixture(autouse=True)
 def _no_watchdog() -> Iterator[None]:
     """Stop the watchdog that code under test has started here: it would end the tests ten minutes later."""
+    before = os.environ.get(_LIMIT)
     yield
     watchdog.finished()
+    if before is None:
+        # The watchdog sets it for Horovod: the programs that later tests start would have it too.
+        os.environ.pop(_LIMIT, None)
 
 
 @pytest.fixture(scope="session")
