@@ -1,6 +1,7 @@
 """Keywords that are the fields of a spec."""
 
 import inspect
+from typing import Any
 
 import pytest
 
@@ -81,3 +82,16 @@ def test_the_docstring_has_the_texts_of_the_fields() -> None:
     assert inspect.getdoc(Group.__init__) == (
         "Define the group.\n\nArgs:\n    instance_type: EC2 type of the nodes.\n    size: Number of nodes."
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "message"),
+    [
+        (("app", "gpu", "p4d.24xlarge"), {}, "takes 3 positional arguments but 4 were given; give the others"),
+        (("app", "gpu"), {"id": "other", "instance_type": "p4d.24xlarge"}, "multiple values for argument 'id'"),
+        (("app",), {}, "is missing the argument 'id'"),
+    ],
+)
+def test_positional_arguments_are_those_of_the_method(given: Any, named: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Group(*given, **named)

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
+from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.spec import Checked, Override, Spec, field_texts
 from training_workloads.validation import InputError, Problem, Problems, at_least
 
@@ -96,3 +97,22 @@ def test_a_field_has_the_text_of_the_class_that_documents_it_last() -> None:
         "maximum": "Largest number of nodes of one rack.",
         "name": "Name of the group.",
     }
+
+
+def test_equal_values_are_equal_whatever_was_derived_from_them(job_spec: HorovodJobSpec) -> None:
+    # The pods of a job refer to the job.
+    assert job_spec.pods is not None
+    assert job_spec == job_spec.replaced() != job_spec.replaced(workers=3)
+    assert Sizes() != Group(name="a")
+
+
+def test_a_copy_is_validated_and_derives_anew(job_spec: HorovodJobSpec) -> None:
+    copied = job_spec.model_copy(update={"workers": 3})
+    assert (copied.world_size, copied.pods.workers) == (24, 3)
+    with pytest.raises(InputError, match="'workers' is 0; give 1 or more"):
+        job_spec.model_copy(update={"workers": 0})
+
+
+def test_a_field_does_not_change() -> None:
+    with pytest.raises(AttributeError, match=r"'maximum' of a Sizes does not change; give another Sizes: \.replaced"):
+        Sizes().maximum = 3

@@ -78,8 +78,10 @@ class keywords_of(Generic[_Keywords, _Spec]):
 
         @wraps(method)
         def with_keywords(*given: Any, **values: Any) -> Any:
-            named = _popped(values, names[len(given) :])
-            return method(*given, **named, **{last.name: self._spec(**values)})
+            named = _by_name(method, names, given, values) | _popped(values, names)
+            if missing := [name for name in names if name not in named]:
+                raise TypeError(f"{method.__qualname__}() is missing the argument '{missing[0]}'")
+            return method(**named, **{last.name: self._spec(**values)})
 
         parameters = [*before, *shown_parameters(self._spec)]
         setattr(with_keywords, "__signature__", signature.replace(parameters=parameters))  # noqa: B010
@@ -109,13 +111,23 @@ def checked(method: _Method) -> _Method:
 
     @wraps(method)
     def with_checks(*given: Any, **values: Any) -> Any:
-        named = dict(zip(positional, given, strict=False)) | values
+        named = _by_name(method, positional, given, values) | values
         fixed = _popped(named, _NOT_CHECKED)
-        return method(*given[len(positional) :], **fixed, **spec()(**named).given())
+        return method(**fixed, **spec()(**named).given())
 
     parameters = [each.replace(annotation=_shown_type(each.annotation)) for each in signature.parameters.values()]
     setattr(with_checks, "__signature__", signature.replace(parameters=parameters))  # noqa: B010
     return cast(_Method, with_checks)
+
+
+def _by_name(method: Any, names: list[str], given: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
+    """Return the positional arguments by their names; more of them, or one that is named too, is Python's TypeError."""
+    if len(given) > len(names):
+        rest = f"takes {len(names)} positional arguments but {len(given)} were given; give the others by their names"
+        raise TypeError(f"{method.__qualname__}() {rest}")
+    if twice := set(names[: len(given)]) & values.keys():
+        raise TypeError(f"{method.__qualname__}() got multiple values for argument '{min(twice)}'")
+    return dict(zip(names, given, strict=False))
 
 
 def _popped(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:

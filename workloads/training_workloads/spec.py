@@ -6,7 +6,7 @@ makes the fields the keywords of a constructor or of an `add_…` method.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from inspect import cleandoc
 from types import UnionType
@@ -107,6 +107,27 @@ class Spec(BaseModel):
             return super().model_validate(obj, **options)
         except ValidationError as error:
             raise InputError(*_problems(cls.model_fields, error)) from None
+
+    def __eq__(self, other: object) -> bool:
+        # By the fields alone: pydantic compares cached properties too, which may refer to this spec.
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in type(self).model_fields)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in type(self).model_fields:
+            kind = type(self).__name__
+            raise AttributeError(f"'{name}' of a {kind} does not change; give another {kind}: .replaced({name}=...)")
+        super().__setattr__(name, value)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return the same values with some others, validated as by `replaced`.
+
+        Args:
+            update: Names and values. Default: none.
+            deep: Without an effect, because values do not change.
+        """
+        return self.replaced(**(update or {}))
 
     def given(self, of: "type[Spec] | None" = None) -> dict[str, Any]:
         """Return the values that were given, as keywords of another spec or of a construct.

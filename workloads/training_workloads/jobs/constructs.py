@@ -57,6 +57,7 @@ class MpiJob(cdk8s.ApiObject):
             id: Id in the scope; the name in the cluster is `spec.name`.
             spec: The job.
         """
+        _check_kind(spec, MpiJobSpec)
         metadata = cdk8s.ApiObjectMetadata(
             name=spec.name,
             namespace=spec.namespace,
