@@ -75,5 +75,6 @@ for target in quickstart test; do
     echo "==> make $target: code $code, $((SECONDS - started)) s, $(used) MB used, $(sort -n "$folder/samples" | tail -1) MB at the peak"
     [ "$code" -eq 0 ] || exit "$code"
 done
-left=$(chroot "$root" find "$clone/.tmp" /tmp -mindepth 1 -user user | head -20)
+# Node.js keeps the compiled code of npm and of the AWS CDK CLI in its cache, from quickstart on.
+left=$(chroot "$root" find "$clone/.tmp" /tmp -mindepth 1 -user user -not -path '/tmp/node-compile-cache*' | head -20)
 [ -z "$left" ] || fail "the tests left files: $left"
