@@ -13,6 +13,9 @@ fi
 quietly "install uv into .venv" \
     .venv/bin/python -m pip install --retries 2 --require-hashes --requirement requirements/uv.txt
 install_locked .venv requirements/cdk.txt
+# aws-cdk-lib and its dependency aws-cdk-cloud-assembly-schema both have aws_cdk/cloud_assembly_schema/__init__.py. uv
+# installs in any order, pip the dependency first; with the dependency's file jsii does not know a message's type.
+install_locked .venv requirements/cdk.txt --no-deps --reinstall-package aws-cdk-lib
 quietly "install this project into .venv" \
     .venv/bin/uv pip install --python .venv/bin/python --no-build-isolation --no-deps --editable .
 finish "$(.venv/bin/python --version), $(packages_of .venv)"

@@ -78,9 +78,9 @@ filter=ignore
 
 # No other interpreter than that of a script; no other index than the machine's.
 export UV_PYTHON_DOWNLOADS=never
-install_locked() { # VENV REQUIREMENTS: install what a lock file names
+install_locked() { # VENV REQUIREMENTS [OPTION...]: install what a lock file names
     quietly "install $2 into $1" \
-        .venv/bin/uv pip install --python "$1/bin/python" --require-hashes --requirements "$2"
+        .venv/bin/uv pip install --python "$1/bin/python" --require-hashes --requirements "$2" "${@:3}"
 }
 
 packages_of() { # VENV
