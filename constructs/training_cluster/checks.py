@@ -258,7 +258,7 @@ Cluster = Annotated[eks.ICluster | eks.Cluster, Checked(valid_cluster)]
 JoinedCluster = Annotated[eks.ICluster | eks.Cluster, Checked(valid_cluster, kubectl=False, security_group=True)]
 AnyCluster = Annotated[eks.ICluster | eks.Cluster, Checked(valid_cluster, kubectl=False)]
 
-DnsLabel = Annotated[str, KnownChecked(dns_label)]
+DnsLabel = Annotated[str, KnownChecked(dns_label, typed=True)]
 NamespaceNames = Annotated[Iterable[str], Checked(_dns_labels, read=as_tuple, typed=tuple[str, ...])]
 #: A Kubernetes release that EKS runs, or a newer one.
 RunningVersion = Annotated[str, Checked(running_version)]

@@ -1,6 +1,7 @@
 """Keywords that are the fields of a spec."""
 
 import inspect
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +9,9 @@ import pytest
 from training_workloads.keywords import keywords_of
 from training_workloads.spec import Spec
 from training_workloads.validation import InputError
+
+# A construct of the CDK or of cdk8s, which this package does not import.
+APP = SimpleNamespace(node="app")
 
 
 class Nodes(Spec):
@@ -26,7 +30,7 @@ class Group:
     """A group in a scope."""
 
     @keywords_of(Nodes)
-    def __init__(self, scope: str, id: str, props: Nodes) -> None:
+    def __init__(self, scope: SimpleNamespace, id: str, props: Nodes) -> None:
         """Define the group."""
         self.scope, self.id, self.props = scope, id, props
 
@@ -44,19 +48,24 @@ class Cluster:
         Raises:
             InputError: A value is wrong.
         """
-        return Group("cluster", id, **props.given())
+        return Group(APP, id, **props.given())
 
 
 def test_the_fields_are_keywords() -> None:
     group = Cluster().add_group("gpu", instance_type="p4d.24xlarge", size=4)
-    assert (group.scope, group.id) == ("cluster", "gpu")
+    assert (group.scope, group.id) == (APP, "gpu")
     assert group.props == Nodes(instance_type="p4d.24xlarge", size=4)
 
 
 def test_scope_and_id_can_be_named() -> None:
     # A type checker knows them as positional only.
-    group = Group(scope="app", id="gpu", instance_type="p4d.24xlarge")  # type: ignore[call-arg]
-    assert (group.scope, group.id) == ("app", "gpu")
+    group = Group(scope=APP, id="gpu", instance_type="p4d.24xlarge")  # type: ignore[call-arg]
+    assert (group.scope, group.id) == (APP, "gpu")
+
+
+def test_a_scope_without_a_node_is_a_mistake() -> None:
+    with pytest.raises(InputError, match=r"'scope' is 'app'; give a stack, or a construct in one"):
+        Group("app", "gpu", instance_type="p4d.24xlarge")  # type: ignore[arg-type]
 
 
 def test_a_misspelled_keyword_is_answered_with_the_close_one() -> None:
@@ -66,7 +75,7 @@ def test_a_misspelled_keyword_is_answered_with_the_close_one() -> None:
 
 def test_the_signature_has_types_and_defaults() -> None:
     shown = str(inspect.signature(Group.__init__))
-    assert shown == "(self, scope: str, id: str, *, instance_type: str, size: int = 1) -> None"
+    assert shown == "(self, scope: types.SimpleNamespace, id: str, *, instance_type: str, size: int = 1) -> None"
 
 
 def test_the_docstring_has_the_texts_of_the_fields() -> None:
@@ -87,9 +96,9 @@ def test_the_docstring_has_the_texts_of_the_fields() -> None:
 @pytest.mark.parametrize(
     ("given", "named", "message"),
     [
-        (("app", "gpu", "p4d.24xlarge"), {}, "takes 3 positional arguments but 4 were given; give the others"),
-        (("app", "gpu"), {"id": "other", "instance_type": "p4d.24xlarge"}, "multiple values for argument 'id'"),
-        (("app",), {}, "is missing the argument 'id'"),
+        ((APP, "gpu", "p4d.24xlarge"), {}, "takes 3 positional arguments but 4 were given; give the others"),
+        ((APP, "gpu"), {"id": "other", "instance_type": "p4d.24xlarge"}, "multiple values for argument 'id'"),
+        ((APP,), {}, "is missing the argument 'id'"),
     ],
 )
 def test_positional_arguments_are_those_of_the_method(given: Any, named: Any, message: str) -> None:

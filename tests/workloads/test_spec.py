@@ -42,6 +42,8 @@ class Group(Sizes):
     kind: Literal["spot", "on-demand"] = "on-demand"
     zones: tuple[str, ...] = ()
     sizes: Sizes = Sizes()
+    ratio: float = 0.5
+    labels: frozenset[str] = frozenset()
 
 
 def problems(**values: Any) -> list[str]:
@@ -64,6 +66,14 @@ def problems(**values: Any) -> list[str]:
         ({"name": "a", "sizes": {"maximum": 0}}, "'sizes.maximum' is 0; give 1 or more"),
         ({"name": "a", "minimum": 3}, "'minimum' is 3, but maximum is 1; lower it"),
         ({"name": "a", "sizes": {"minimum": 3}}, "'sizes.minimum' is 3, but maximum is 1; lower it"),
+        ({"name": "a", "sizes": {1: 3}}, "'sizes.1' is 3, but there is no such key; known: maximum, minimum"),
+        ({"name": "a", "sizes": 3}, "'sizes' is 3; give a Sizes, or its keys"),
+        ({"name": "a", "ratio": float("inf")}, "'ratio' is inf; give a number"),
+        ({"name": "a", "labels": ["b"]}, "'labels' is ['b']; give a frozenset"),
+        (
+            {"name": "a", "maximum": "${Token[TOKEN.1]}"},
+            "'maximum' is a value that only the deployment knows, but the synthesis must know it; give a whole number",
+        ),
     ],
 )
 def test_a_wrong_value_is_one_problem(values: dict[str, Any], expected: str) -> None:
@@ -73,6 +83,11 @@ def test_a_wrong_value_is_one_problem(values: dict[str, Any], expected: str) -> 
 
 def test_all_wrong_values_are_reported_at_once_and_before_rules() -> None:
     assert problems(minimum=9, maximum=0) == ["'maximum' is 0; give 1 or more", "'name' is missing; add it"]
+
+
+def test_a_rule_says_what_to_give_for_a_missing_value() -> None:
+    with pytest.raises(InputError, match=r"^'image' is missing; give the image's address"):
+        HorovodJobSpec(name="a", instance_type="p4d.24xlarge", command=("a",), workers=1)  # type: ignore[call-arg]
 
 
 def test_none_stands_for_the_default_and_a_list_for_a_tuple() -> None:

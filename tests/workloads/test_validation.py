@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,10 @@ def test_a_value_of_pages_is_shortened_and_an_object_shows_its_type() -> None:
     assert len(shown({"a": "b" * 10_000})) < 100
     assert (shown(InputError()), shown(object())) == ("an InputError", "an object")
     assert shown(InputError) == "the class InputError"
-    assert shown([object(), {"a": (object(), "b")}]) == "[an object, {'a': (an object, 'b')}]"
+    cyclic: dict[str, Any] = {}
+    cyclic["a"] = cyclic
+    assert shown(cyclic).endswith("{'a': ...}}}}}}}}}")
+    assert shown([object(), {"a": (object(), "b")}]) == "[an object, {'a': [an object, 'b']}]"
 
 
 def test_objects_and_values_of_the_cdk_are_named() -> None:

@@ -29,6 +29,7 @@ from typing import (
 from pydantic import create_model
 
 from training_workloads.spec import Converted, Spec, field_texts
+from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["checked", "keywords_of", "shown_parameters"]
 
@@ -79,6 +80,7 @@ class keywords_of(Generic[_Keywords, _Spec]):
         @wraps(method)
         def with_keywords(*given: Any, **values: Any) -> Any:
             named = _by_name(method, names, given, values) | _popped(values, names)
+            check(_valid_scope(named))
             if missing := [name for name in names if name not in named]:
                 raise TypeError(f"{method.__qualname__}() is missing the argument '{missing[0]}'")
             return method(**named, **{last.name: self._spec(**values)})
@@ -113,6 +115,7 @@ def checked(method: _Method) -> _Method:
     def with_checks(*given: Any, **values: Any) -> Any:
         named = _by_name(method, positional, given, values) | values
         fixed = _popped(named, _NOT_CHECKED)
+        check(_valid_scope(fixed))
         return method(**fixed, **spec()(**named).given())
 
     parameters = [each.replace(annotation=_shown_type(each.annotation)) for each in signature.parameters.values()]
@@ -128,6 +131,12 @@ def _by_name(method: Any, names: list[str], given: tuple[Any, ...], values: dict
     if twice := set(names[: len(given)]) & values.keys():
         raise TypeError(f"{method.__qualname__}() got multiple values for argument '{min(twice)}'")
     return dict(zip(names, given, strict=False))
+
+
+def _valid_scope(named: dict[str, Any]) -> Problems:
+    """Reject a scope that is no construct: jsii would answer with a traceback about a missing attribute."""
+    if "scope" in named and not hasattr(named["scope"], "node"):
+        yield Problem(path=("scope",), given=named["scope"], fix="give a stack, or a construct in one")
 
 
 def _popped(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:

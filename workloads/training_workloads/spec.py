@@ -8,11 +8,12 @@ makes the fields the keywords of a constructor or of an `add_…` method.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
 from inspect import cleandoc
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
@@ -23,6 +24,7 @@ from training_workloads.validation import (
     Problems,
     check,
     enforce,
+    is_late,
     known_names,
     shown_type,
 )
@@ -37,9 +39,11 @@ _Kept = TypeVar("_Kept", covariant=True)
 # By pydantic's names of its errors: https://docs.pydantic.dev/latest/errors/validation_errors/
 _WANTED = {
     "bool_type": "give true or false",
-    "dict_type": "write names with their keys below them",
+    "dict_type": "give names with their keys",
+    "finite_number": "give a number",
+    "float_type": "give a number",
     "int_type": "give a whole number",
-    "model_type": "write its keys below it",
+    "model_type": "give its keys",
     "string_type": "give text",
     "tuple_type": "give a list",
 }
@@ -77,7 +81,9 @@ class Spec(BaseModel):
         rules: Functions that take the spec and yield problems, one constraint each; those of its bases apply too.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True, allow_inf_nan=False
+    )
 
     rules: ClassVar[tuple[Callable[[Any], Problems], ...]] = ()
 
@@ -239,14 +245,22 @@ class Checked:
         Raises:
             InputError: The rule rejects the value.
         """
-        found = self._rule("", value, *self._options, **self._named)
-        # The name is the field's, which pydantic knows.
-        check(replace(problem, path=problem.path[1:]) for problem in found)
+        check(self._found(value))
         return value
+
+    def _found(self, value: Any) -> Problems:
+        for problem in self._rule("", value, *self._options, **self._named):
+            allowed = problem.allowed or ("the synthesis must know it" if is_late(value) else "")
+            # The name is the field's, which pydantic knows.
+            yield replace(problem, path=problem.path[1:], allowed=allowed)
+
+    def wanted(self) -> str:
+        """Return the rule's fix for a value that the user omitted; empty if the rule sees values of one type only."""
+        return "" if self._typed is not None else next((problem.fix for problem in self._found(MISSING)), "")
 
 
 def switch(value: Any) -> Any:
-    """Return an empty section for true, and none for false."""
+    """Return an empty section for True, and none for False."""
     return ({} if value else None) if isinstance(value, bool) else value
 
 
@@ -281,7 +295,22 @@ def _is_text(annotation: Any) -> bool:
 
 def _as_python(value: Any, field: FieldInfo | None) -> Any:
     value = value.as_type_of(field) if isinstance(value, Override) else value
-    return tuple(value) if isinstance(value, list) else value
+    value = tuple(value) if isinstance(value, list) else value
+    return value if field is None else _with_keywords(value, field.annotation)
+
+
+def _with_keywords(value: Any, annotation: Any) -> Any:
+    """Return a value whose specs have text as keys, which pydantic makes keywords: 1 is a key that no spec knows."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if isinstance(value, dict) and isinstance(annotation, type) and issubclass(annotation, Spec):
+        return {str(key): each for key, each in value.items()}
+    if isinstance(value, dict) and origin is dict:
+        return {key: _with_keywords(each, parts[1]) for key, each in value.items()}
+    if isinstance(value, tuple) and origin is tuple:
+        return tuple(_with_keywords(each, parts[0]) for each in value)
+    if origin in (Union, UnionType):
+        return reduce(_with_keywords, parts, value)
+    return value
 
 
 def _problems(fields: dict[str, FieldInfo], error: ValidationError) -> Iterator[Problem]:
@@ -295,12 +324,18 @@ def _problems(fields: dict[str, FieldInfo], error: ValidationError) -> Iterator[
                 fix = known_names(str(path[-1]), fields)
                 yield Problem(path=path, given=given, allowed="there is no such key", fix=fix)
             case "missing":
-                yield Problem(path=path, given=MISSING, fix=f"add it{_example(fields[str(path[0])])}")
+                yield Problem(path=path, given=MISSING, fix=_omitted(fields[str(path[0])]))
             case _ if not path:
                 # The whole spec, which has no name.
                 yield Problem(path=("obj",), given=given, fix="give names and values, as a dict")
             case _:
                 yield Problem(path=path, given=given, fix=_wanted(details, fields[str(path[0])]))
+
+
+def _omitted(field: FieldInfo) -> str:
+    """Return what to give for a value that the user omitted."""
+    fixes = (each.wanted() for each in field.metadata if isinstance(each, Checked) and not field.examples)
+    return next(filter(None, fixes), f"add it{_example(field)}")
 
 
 def _wanted(details: ErrorDetails, field: FieldInfo) -> str:
@@ -312,7 +347,13 @@ def _wanted(details: ErrorDetails, field: FieldInfo) -> str:
         return "give one of " + ", ".join(re.findall(r"'([^']*)'", details["ctx"]["expected"]))
     if kind == "is_instance_of":
         return f"give {shown_type(details['ctx']['class'])}"
-    wanted = _WANTED.get(kind, details["msg"])
+    # pydantic's words for the types that no spec of ours has: "Input should be a valid set".
+    wanted = _WANTED.get(kind) or details["msg"].replace("Input should be", "give").replace("a valid", "a")
+    if kind == "model_type" and BeforeValidator(switch) in field.metadata:
+        wanted = "give true for the defaults, or its keys"
+    elif kind == "model_type" and not field.examples:
+        # No section of a file, which has examples.
+        wanted = f"give {shown_type(details['ctx']['class_name'])}, or its keys"
     quoted = kind == "string_type" and isinstance(given, bool | int | float | OddNumber)
     if quoted:
         wanted += " in quotes"

@@ -33,6 +33,7 @@ __all__ = [
 
 _FEW_NAMES = 10
 _LONGEST_SHOWN = 400
+_DEEPEST_SHOWN = 8
 _INT32 = 2**31 - 1
 
 _Subject = TypeVar("_Subject")
@@ -102,22 +103,19 @@ def is_late(value: Any) -> bool:
     return isinstance(value, float) and value < _TOKEN_NUMBERS
 
 
-def _with_shown_items(value: Any) -> Any:
+def _with_shown_items(value: Any, depth: int = 0) -> Any:
+    # A mapping can contain itself.
+    if depth > _DEEPEST_SHOWN:
+        return _Shown("...")
     match value:
         case dict():
-            return {key: _item(each) for key, each in value.items()}
+            return {key: _with_shown_items(each, depth + 1) for key, each in value.items()}
         case list() | tuple():
-            items = [_item(each) for each in value]
-            return items if isinstance(value, list) else tuple(items)
+            # A `Spec` keeps lists as tuples.
+            return [_with_shown_items(each, depth + 1) for each in value]
         case _:
-            return value
-
-
-def _item(value: Any) -> Any:
-    if isinstance(value, dict | list | tuple):
-        return _with_shown_items(value)
-    plain = isinstance(value, _PLAIN) and not is_late(value)
-    return value if plain else _Shown(shown(value))
+            plain = isinstance(value, _PLAIN) and not is_late(value)
+            return value if plain else _Shown(shown(value))
 
 
 def dotted(path: Path) -> str:

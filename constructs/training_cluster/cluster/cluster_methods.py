@@ -1,6 +1,6 @@
 """The `add_…` methods of a cluster: each defines a construct in the cluster, in the right order."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import cast
 
@@ -8,7 +8,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.checks import Bucket, Subnet, valid_nodes_subnet
+from training_cluster.checks import Bucket, Mirror, Subnet, valid_nodes_subnet
 from training_cluster.cluster.addons import require_efs_driver
 from training_cluster.identity.job_identity import JobIdentity, JobIdentityOptions
 from training_cluster.lifecycle import ClusterDefaults
@@ -19,13 +19,13 @@ from training_cluster.platform.ebs_driver import EbsDriver
 from training_cluster.platform.job_queue import JobQueue, JobQueueOptions
 from training_cluster.platform.metrics_server import MetricsServer
 from training_cluster.platform.namespaces import Namespaces
-from training_cluster.platform.pre_pulled_images import PrePulledImages
+from training_cluster.platform.pre_pulled_images import Images, PrePulledImages
 from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_cluster.storage.lustre_spec import LustreSpec
 from training_cluster.storage.lustre_volume import LustreVolume, LustreVolumeOptions
-from training_workloads.keywords import keywords_of
+from training_workloads.keywords import checked, keywords_of
 from training_workloads.validation import Problem, Problems, check
 
 __all__ = ["ClusterMethods"]
@@ -167,8 +167,9 @@ class ClusterMethods(ClusterDefaults):
         values = {"service_account": id} | options.given()
         return JobIdentity(self._part("ServiceAccounts"), id, cluster=self.as_cluster, **values)
 
+    @checked
     def add_platform(
-        self, id: str, *, gang_scheduler: str | None = None, mirror: str | None = None
+        self, id: str, *, gang_scheduler: str | None = None, mirror: Mirror | None = None
     ) -> TrainingPlatform:
         """Add a `TrainingPlatform`: device plugins for the cluster's GPU node groups, autoscaler and MPI operator.
 
@@ -186,7 +187,8 @@ class ClusterMethods(ClusterDefaults):
         )
         return self.platform
 
-    def add_pre_pulled_images(self, id: str, *, images: Sequence[str]) -> PrePulledImages:
+    @checked
+    def add_pre_pulled_images(self, id: str, *, images: Images) -> PrePulledImages:
         """Add `PrePulledImages`: GPU nodes pull them when they join.
 
         Args:

@@ -26,7 +26,7 @@ def release_name(version: Any) -> Any:
 
 #: A release that a new cluster of this library can have: each needs its kubectl layer and its autoscaler.
 KubernetesVersion = Annotated[
-    Converted[eks.KubernetesVersion | str, str], Checked(one_of, KUBERNETES_VERSIONS, read=release_name)
+    Converted[eks.KubernetesVersion | str, str], Checked(one_of, KUBERNETES_VERSIONS, read=release_name, typed=str)
 ]
 
 

@@ -1,12 +1,13 @@
 """The parts of every training cluster for its jobs: device plugins, autoscaler and MPI operator."""
 
-from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
+from training_cluster.checks import Cluster, Mirror, RunningVersion
 from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.platform.cluster_autoscaler import ClusterAutoscaler
 from training_cluster.platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
 from training_cluster.platform.mpi_operator import MpiOperator
+from training_workloads.keywords import checked
 
 __all__ = ["TrainingPlatform"]
 
@@ -21,15 +22,16 @@ class TrainingPlatform(Construct):
         mpi_operator: The MPI operator.
     """
 
+    @checked
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        cluster: eks.ICluster | eks.Cluster,
+        cluster: Cluster,
         gang_scheduler: str | None = None,
-        kubernetes_version: str | None = None,
-        mirror: str | None = None,
+        kubernetes_version: RunningVersion | None = None,
+        mirror: Mirror | None = None,
     ) -> None:
         """Define the parts.
 

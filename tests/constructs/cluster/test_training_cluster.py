@@ -283,4 +283,4 @@ def test_an_administrator_can_be_a_role_of_the_app() -> None:
 def test_a_value_of_the_deployment_is_named_as_one(name: str) -> None:
     with pytest.raises(InputError) as caught:
         synthesize(**{name: cdk.Fn.import_value("Version")})
-    assert str(caught.value).startswith(f"'{name}' is a value that only the deployment knows; give one of 1.3")
+    assert str(caught.value).startswith(f"'{name}' is a value that only the deployment knows, but ")

@@ -125,16 +125,16 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"lustre": LustreConfig(further_zones=("us-east-1c",)), "availability_zones": ZONES},
-        "'lustre.further_zones' is ('us-east-1c',), but availability_zones is us-east-1a, us-east-1b; add us-east-1c "
+        "'lustre.further_zones' is ['us-east-1c'], but availability_zones is us-east-1a, us-east-1b; add us-east-1c "
         "there",
     ),
     (
         {"lustre": LustreConfig(further_zones=("us-east-1a",)), "availability_zones": ZONES},
-        "'lustre.further_zones' is ('us-east-1a',); omit us-east-1a: it has the first file system",
+        "'lustre.further_zones' is ['us-east-1a']; omit us-east-1a: it has the first file system",
     ),
     (
         {"lustre": LustreConfig(further_zones=("us-east-1b",)), "availability_zones": ZONES},
-        "'lustre.further_zones' is ('us-east-1b',), but no node group is in us-east-1b; give one 'availability_zone: "
+        "'lustre.further_zones' is ['us-east-1b'], but no node group is in us-east-1b; give one 'availability_zone: "
         "us-east-1b', or omit the zone",
     ),
     (
@@ -144,7 +144,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"existing_vpc": VPC, "availability_zones": (*ZONES, "us-east-1c")},
-        "'existing_vpc.private_subnet_ids' is ('subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'), but "
+        "'existing_vpc.private_subnet_ids' is ['subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'], but "
         "availability_zones is us-east-1a, us-east-1b, us-east-1c; give one subnet for each zone, in the same order",
     ),
     (

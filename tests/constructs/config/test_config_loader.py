@@ -117,7 +117,7 @@ def test_ignores_the_context_of_cdk_itself(config_file: Path) -> None:
             "node_groups: {1: {instance_type: p4d.24xlarge}}",
             "cluster.yaml:1: 'node_groups.1' is '1', but it is not valid as a name; use letters, digits and '-'",
         ),
-        (MINIMAL + "service_accounts: {on: 5}", "cluster.yaml:4: 'service_accounts.on' is 5; write its keys below it"),
+        (MINIMAL + "service_accounts: {on: 5}", "cluster.yaml:4: 'service_accounts.on' is 5; give its keys"),
     ],
 )
 def test_a_mistake_in_the_file_names_its_line(text: str, message: str, config_file: Path) -> None:
@@ -149,17 +149,17 @@ def test_a_mistake_in_the_file_names_its_line(text: str, message: str, config_fi
         ),
         (
             "lustre: {data_repositories: [runs]}",
-            "'lustre.data_repositories[0]' is 'runs'; write its keys below it, such as {path: /data, prefix: data/}",
+            "'lustre.data_repositories[0]' is 'runs'; give its keys, such as {path: /data, prefix: data/}",
         ),
         ("efs: enabled", "'efs' is 'enabled'; give true or false"),
         ("efs: 'true'", "'efs' is 'true'; give true or false"),
         ("lustre: {capacity_gib: 1200 GiB}", "'lustre.capacity_gib' is '1200 GiB'; give a whole number, 1 or more"),
         ("lustre: {capacity_gib: '1200'}", "'lustre.capacity_gib' is '1200'; give a whole number, 1 or more"),
         ("lustre: {capacity_gib: 1.2}", "'lustre.capacity_gib' is 1.2; give a whole number, 1 or more"),
-        ("lustre: false", "'lustre' is false; write its keys below it, such as capacity_gib: 1200"),
+        ("lustre: false", "'lustre' is false; give its keys, such as capacity_gib: 1200"),
         (
             "service_accounts: [a]",
-            "'service_accounts' is [a]; write names with their keys below them, such as trainer: {prefix: runs}",
+            "'service_accounts' is [a]; give names with their keys, such as trainer: {prefix: runs}",
         ),
         (
             "service_accounts: {a: {prefix: }}",
@@ -176,9 +176,9 @@ def test_a_value_of_another_type(text: str, message: str, config_file: Path) -> 
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ("", "'node_groups' is empty; write names with their keys below them, such as gpu: {instance_type: …"),
-        ("[gpu]", "'node_groups' is [gpu]; write names with their keys below them, such as gpu: {instance_type: …"),
-        ("{gpu: }", "'node_groups.gpu' is empty; write its keys below it, such as gpu: {instance_type: …"),
+        ("", "'node_groups' is empty; give names with their keys, such as gpu: {instance_type: …"),
+        ("[gpu]", "'node_groups' is [gpu]; give names with their keys, such as gpu: {instance_type: …"),
+        ("{gpu: }", "'node_groups.gpu' is empty; give its keys, such as gpu: {instance_type: …"),
         ("{gpu: {instance_type: }}", "'node_groups.gpu.instance_type' is empty; give EC2's name of a type, such as p"),
         (
             "{gpu: {instance_type: g5.xlarge, max_size: two}}",
@@ -292,7 +292,7 @@ foo: 1
         ("admin_arns", "[", "'admin_arns' is '[', but this is not YAML: expected the node content, but found"),
         ("luster.capacity_gib", "1", '\'luster\' is {"capacity_gib": "1"}, but there is no such key; did you mean lus'),
         ("node_groups.big", "{instance_type: p5}", "'node_groups.big.instance_type' is 'p5'"),
-        ("node_groups.big", "5", "'node_groups.big' is 5; write its keys below it"),
+        ("node_groups.big", "5", "'node_groups.big' is 5; give its keys"),
     ],
 )
 def test_a_mistake_in_an_option_names_the_option(key: str, value: str, message: str, config_file: Path) -> None:

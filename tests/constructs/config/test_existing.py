@@ -22,12 +22,12 @@ EFS = {"file_system_id": "fs-0123456789abcdef0", "access_point_id": "fsap-012345
         (
             ExistingVpcConfig,
             {**VPC, "private_subnet_ids": ("subnet-0123456789abcdef0",) * 2},
-            "'private_subnet_ids' is ('subnet-0123456789abcdef0', 'subnet-0123456789abcdef0'); give each subnet once",
+            "'private_subnet_ids' is ['subnet-0123456789abcdef0', 'subnet-0123456789abcdef0']; give each subnet once",
         ),
         (
             ExistingVpcConfig,
             {**VPC, "private_subnet_ids": ()},
-            "'private_subnet_ids' is (), but the nodes need one in each zone; give the private subnet of each of "
+            "'private_subnet_ids' is [], but the nodes need one in each zone; give the private subnet of each of "
             "availability_zones, in the same order",
         ),
         (ExistingLustreConfig, {**LUSTRE, "file_system_id": "lustre"}, "'file_system_id' is 'lustre'; give an id"),

@@ -19,7 +19,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"vpc_cidr": "10.0.0.0/8"}, "'vpc_cidr' is '10.0.0.0/8'"),
     (
         {"availability_zones": ("us-east-1a",)},
-        "'availability_zones' is ('us-east-1a',); give two or more, the one with the GPU capacity first",
+        "'availability_zones' is ['us-east-1a']; give two or more, the one with the GPU capacity first",
     ),
     (
         {"availability_zones": ("us-east-1a", "us-west-2a")},
@@ -32,7 +32,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"availability_zones": ZONES, "lustre": {"further_zones": ("us-east-1b",)}},
-        "'lustre.further_zones' is ('us-east-1b',), but SageMaker's jobs use one file system, in one zone; omit it",
+        "'lustre.further_zones' is ['us-east-1b'], but SageMaker's jobs use one file system, in one zone; omit it",
     ),
     (
         {"existing_vpc": VPC},
@@ -40,7 +40,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"existing_vpc": VPC, "availability_zones": (*ZONES, "us-east-1c")},
-        "'existing_vpc.private_subnet_ids' is ('subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'), but",
+        "'existing_vpc.private_subnet_ids' is ['subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'], but",
     ),
     (
         {"existing_lustre": LUSTRE},

@@ -167,7 +167,7 @@ def test_allows_one_address(address: str) -> None:
         "a@x.com, b@x.com",
         "Team <team@example.com>",
         "a@x.com.",
-        ("a@x.com",),
+        ["a@x.com"],
         "a..b@x.com",
         ".a@x.com",
         "a.@x.com",

@@ -139,7 +139,7 @@ def test_no_item_has_a_price() -> None:
         ({"gpu.large": -1}, 0, "'nodes.gpu.large' is -1; give 0 or more"),
         ({"gpu.large": 1.5}, 0, "'nodes.gpu.large' is 1.5; give a whole number, 0 or more"),
         ({}, -1, "'nat_gateways' is -1; give 0 or more"),
-        (["gpu.large"], 0, "'nodes' is ('gpu.large',); give a dict with the number of nodes of each EC2 type"),
+        (["gpu.large"], 0, "'nodes' is ['gpu.large']; give a dict with the number of nodes of each EC2 type"),
     ],
 )
 def test_rejects_unknown_types_and_wrong_numbers(nodes: Any, nat_gateways: int, message: str) -> None:

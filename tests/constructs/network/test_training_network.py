@@ -128,7 +128,7 @@ def test_rejects_a_range_that_no_vpc_can_have(cidr: Any, message: str, stack: cd
 @pytest.mark.parametrize(
     ("zones", "message"),
     [
-        (["us-east-1a"], "' is ('us-east-1a',); give two or more, the one with the GPU capacity first"),
+        (["us-east-1a"], "' is ['us-east-1a']; give two or more, the one with the GPU capacity first"),
         ("us-east-1a", "' is 'us-east-1a'; give a list"),
         (["us-east-1a", "use1-az2"], "[1]' is 'use1-az2'; give the name of a zone, such as us-east-1a"),
         (["us-east-1a", "us-east-1a"], "' is ['us-east-1a', 'us-east-1a']; give each zone once"),

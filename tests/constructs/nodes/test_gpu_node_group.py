@@ -338,7 +338,7 @@ def test_a_value_of_the_deployment_is_named_as_one(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         template(site, instance_type="p4d.24xlarge", max_size=size)
     assert str(caught.value).startswith(
-        "'max_size' is a value that only the deployment knows; give a whole number, 1 or more"
+        "'max_size' is a value that only the deployment knows, but the synthesis must know it; give a whole number"
     )
     kind = cdk.CfnParameter(site.stack, "Kind").value_as_string
     with pytest.raises(InputError, match="'instance_type' is a value that only the deployment knows, but it is not a"):

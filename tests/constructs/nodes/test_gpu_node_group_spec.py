@@ -46,11 +46,11 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ),
     (
         P3 | {"capacity_type": ["SPOT"]},
-        "'capacity_type' is ('SPOT',); give one of ON_DEMAND, SPOT, CAPACITY_BLOCK",
+        "'capacity_type' is ['SPOT']; give one of ON_DEMAND, SPOT, CAPACITY_BLOCK",
     ),
     (
         {"instance_type": ["p4d.24xlarge"]},
-        "'instance_type' is ('p4d.24xlarge',); give EC2's name of a type, such as p4d.24xlarge",
+        "'instance_type' is ['p4d.24xlarge']; give EC2's name of a type, such as p4d.24xlarge",
     ),
     (
         P3 | {"root_volume_mib_per_second": 100},

@@ -121,7 +121,7 @@ def test_the_limits_of_repair_can_be_given(site: Site) -> None:
             }
         ],
     }
-    assert rejection(site, node_repair=True).startswith("'node_repair' is True; write its keys below it, such as")
+    assert rejection(site, node_repair=True).startswith("'node_repair' is True; give its keys, such as")
 
 
 def ssm_policies(made: assertions.Template) -> list[str]:

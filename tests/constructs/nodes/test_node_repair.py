@@ -46,7 +46,7 @@ def test_a_count_replaces_the_default() -> None:
             "'max_parallel_nodes_repaired_count' is 2, but with enabled false EKS repairs no node; omit it, or omit "
             "enabled",
         ),
-        ({"enabled": False, "overrides": ()}, "'overrides' is (), but with enabled false EKS repairs no node; omit"),
+        ({"enabled": False, "overrides": ()}, "'overrides' is [], but with enabled false EKS repairs no node; omit"),
     ],
 )
 def test_rejects_limits_that_eks_rejects(given: dict[str, Any], message: str) -> None:

@@ -99,7 +99,7 @@ BROKEN: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: LustreSpec(data_repositories=["/data"]),  # type: ignore[list-item]
-        "'data_repositories[0]' is '/data'; write its keys below it, such as {path: /data, prefix: data/}",
+        "'data_repositories[0]' is '/data'; give its keys, such as {path: /data, prefix: data/}",
     ),
     (
         lambda: DataRepository(export_deletions="no"),  # type: ignore[arg-type]

@@ -130,7 +130,7 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
             {"command": "python train.py"},
             "'command' is 'python train.py'; give a tuple of words: ('python', 'train.py')",
         ),
-        ({"command": ("python", 3)}, "'command' is ('python', 3); give the program that each rank runs, as a tuple"),
+        ({"command": ("python", 3)}, "'command' is ['python', 3]; give the program that each rank runs, as a tuple"),
         ({"image": ""}, "'image' is ''; give the image's address, such as <repository>:<tag>"),
         ({"image": "https://ecr/training"}, "'image' is 'https://ecr/training'; omit 'https://'"),
         ({"namespace": "Team A"}, "'namespace' is 'Team A'; give lower-case letters, digits and '-', at most 63"),
@@ -139,7 +139,7 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
         ({"environment": {"A": "x\0y"}}, r"'environment.A' is 'x\x00y'; give a text without NUL characters, in quotes"),
         (
             {"command": ("python", "a\0.py")},
-            r"'command' is ('python', 'a\x00.py'); give the program that",
+            r"'command' is ['python', 'a\x00.py']; give the program that",
         ),
         (
             {"deadline_seconds": 2**53},
@@ -151,7 +151,7 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
             "'workers' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in "
             "memory; give 5000 or less",
         ),
-        ({"environment": ("A", "1")}, "'environment' is ('A', '1'); write names with their keys below them"),
+        ({"environment": ("A", "1")}, "'environment' is ['A', '1']; give names with their keys"),
         ({"volumes": SharedVolume()}, "'volumes' is a SharedVolume; give a tuple of SharedVolume"),
         ({"volumes": ("/fsx",)}, "'volumes[0]' is '/fsx'; give SharedVolume(...)"),
         (
@@ -176,7 +176,7 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
             {"bind_to": "socket", "gpus_per_worker": 4, "efa_interfaces": 0},
             "'bind_to' is 'socket', but a worker with 4 of the 8 GPUs of p3dn.24xlarge does not have an equal number",
         ),
-        ({"command": ()}, "'command' is (); give the program that each rank runs, as a tuple of words"),
+        ({"command": ()}, "'command' is []; give the program that each rank runs, as a tuple of words"),
         (
             {"gpus_per_worker": 9},
             "'gpus_per_worker' is 9, but p3dn.24xlarge has 8 GPUs; lower it to 8 or fewer, or use more workers",

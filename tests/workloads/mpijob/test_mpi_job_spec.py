@@ -179,7 +179,7 @@ def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
         ),
         (
             lambda: scheduling_policy(min_resources=["cpu"]),
-            "'min_resources' is ('cpu',); write names with their keys below them",
+            "'min_resources' is ['cpu']; give names with their keys",
         ),
         (lambda: spec(launcher={"replicas": 1}), "'launcher' is {'replicas': 1}; give ReplicaSpec(...)"),
         (lambda: spec(worker={}), "'worker' is {}; give ReplicaSpec(...)"),
@@ -195,7 +195,7 @@ def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
         ),
         (lambda: spec(labels={"team": "a b"}), "'labels.team' is 'a b'; give text of letters, digits"),
         (lambda: spec(labels={"a b": "c"}), "'labels' is 'a b'; give names such as team or example.com/team"),
-        (lambda: spec(labels=["team"]), "'labels' is ('team',); give a dictionary of names and texts, such as"),
+        (lambda: spec(labels=["team"]), "'labels' is ['team']; give a dictionary of names and texts, such as"),
         (lambda: spec(annotations={"ticket": 5}), "'annotations.ticket' is 5; give text, in quotes"),
         (lambda: spec(annotations={5: "a"}), "'annotations' is 5; give names such as team or example.com/team"),
         (
