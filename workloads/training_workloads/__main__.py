@@ -10,7 +10,7 @@ from training_workloads.validation import MISSING, Problem
 __all__ = ["PACKAGES", "main"]
 
 #: What the extra `[cli]` installs, as Python imports it.
-PACKAGES: Final = {"boto3", "click", "docker", "jsonschema", "kubernetes", "kubernetes_validate", "psutil", "rich"}
+PACKAGES: Final = {"boto3", "click", "docker", "kubernetes", "kubernetes_validate", "psutil", "rich"}
 
 
 def main() -> None:

@@ -144,8 +144,8 @@ def test_an_error_of_node_js_is_a_line(tmp_path: Path) -> None:
     [
         ("click", ["-h"]),
         ("psutil", ["run-local", "job.yaml"]),
-        ("jsonschema", ["lint", "job.yaml"]),
-        ("jsonschema", ["submit", "job.yaml"]),
+        ("kubernetes_validate", ["lint", "examples/broken_job.yaml"]),
+        ("kubernetes_validate", ["submit", "examples/broken_job.yaml"]),
         ("kubernetes", ["list"]),
     ],
 )

@@ -300,8 +300,8 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
     (
         TRAIN_JOB,
         {"spec trainer resourcesPerNode limits memory": "900GB"},
-        "error: spec.trainer.resourcesPerNode.limits.memory: is '900GB', which is not an amount; give a number, or one "
-        "such as 5120Mi [quantity]",
+        "error: spec.trainer.resourcesPerNode.limits.memory: is '900GB', but it is not an amount of Kubernetes; write "
+        "900G [job-fields]",
     ),
     (
         TRAIN_JOB,
@@ -312,7 +312,7 @@ FIRES: list[tuple[str, dict[str, Any], str]] = [
     (
         TRAIN_JOB,
         {"spec trainer numNodes": "2"},
-        "error: spec.trainer.numNodes: is '2'; give a whole number [job-fields]",
+        "error: spec.trainer.numNodes: is '2', but the field takes a whole number; write 2 without quotes [job-fields]",
     ),
     (
         JOB,

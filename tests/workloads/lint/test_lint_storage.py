@@ -88,7 +88,7 @@ FIRES: list[tuple[str, list[str], str]] = [
     (
         "storage-fields",
         [CLASS.replace("deploymentType: SCRATCH_2", "perUnitStorageThroughput: 250")],
-        "error: parameters.perUnitStorageThroughput: is 250; give a text, in quotes",
+        "error: parameters.perUnitStorageThroughput: is 250, but the field takes text; write it in quotes",
     ),
     (
         "storage-fields",
@@ -99,7 +99,7 @@ FIRES: list[tuple[str, list[str], str]] = [
     (
         "storage-fields",
         [VOLUME.replace("4800Gi", "4800GB")],
-        "error: spec.capacity.storage: is '4800GB', which is not an amount; give a number, or one such as 5120Mi",
+        "error: spec.capacity.storage: is '4800GB', but it is not an amount of Kubernetes; write 4800G",
     ),
     (
         "incomplete-storage",

@@ -28,30 +28,30 @@ CONTAINER = "spec.mpiReplicaSpecs.Launcher.template.spec.containers[0]"
         ),
         (
             job({"command": "sshd -De"}),
-            f"'{CONTAINER}.command' is 'sshd -De', but the operator reads a list here; give a list, such as "
-            "['sshd', '-De']",
+            f"'{CONTAINER}.command' is 'sshd -De', but the field takes a list; give a list, such as ['sshd', '-De']",
         ),
         (
             job({"env": [{"name": "A", "value": 1}]}),
-            f"'{CONTAINER}.env[0].value' is 1, but the operator reads text here; write it in quotes",
+            f"'{CONTAINER}.env[0].value' is 1, but the field takes text; write it in quotes",
         ),
         (
             job({"ports": [{"containerPort": "22"}]}),
-            f"'{CONTAINER}.ports[0].containerPort' is '22', but the operator reads a whole number here; "
-            "give a whole number",
+            f"'{CONTAINER}.ports[0].containerPort' is '22', but the field takes a whole number; "
+            "write 22 without quotes",
         ),
         (
             job({"ports": [{"containerPort": 2**31}]}),
-            f"'{CONTAINER}.ports[0].containerPort' is 2147483648; give a whole number from -2147483648 to 2147483647",
+            f"'{CONTAINER}.ports[0].containerPort' is 2147483648, but the field has 32 bits; "
+            "give a whole number from -2147483648 to 2147483647",
         ),
         (
             job({"readinessProbe": {"tcpSocket": {"port": 1.5}}}),
-            f"'{CONTAINER}.readinessProbe.tcpSocket.port' is 1.5, but the operator reads a whole number or text here; "
-            "give a number or a text",
+            f"'{CONTAINER}.readinessProbe.tcpSocket.port' is 1.5, but the field takes a whole number or text; "
+            "give a whole number or text",
         ),
         (
             job({"tty": "yes"}),
-            f"'{CONTAINER}.tty' is 'yes', but the operator reads true or false here; give true or false",
+            f"'{CONTAINER}.tty' is 'yes', but the field takes true or false; give true or false",
         ),
         (
             job(runPolicy={"schedulingPolicy": {"minResources": {"cpu": "lots"}}}),
@@ -60,16 +60,17 @@ CONTAINER = "spec.mpiReplicaSpecs.Launcher.template.spec.containers[0]"
         ),
         (
             {"spec": {"mpiReplicaSpecs": {"Worker": {"template": {"metadata": {"annotations": {"a": 1}}}}}}},
-            "'spec.mpiReplicaSpecs.Worker.template.metadata.annotations.a' is 1, but the operator reads text here; "
+            "'spec.mpiReplicaSpecs.Worker.template.metadata.annotations.a' is 1, but the field takes text; "
             "write it in quotes",
         ),
         (
             {"spec": ["slotsPerWorker"]},
-            "'spec' is ['slotsPerWorker'], but the operator reads a mapping here; give a mapping of names to values",
+            "'spec' is ['slotsPerWorker'], but the field takes a mapping; give a mapping of names to values",
         ),
         (
             {"status": {"startTime": "2026-02-31T00:00:00Z"}},
-            "'status.startTime' is '2026-02-31T00:00:00Z'; give a time, such as 2026-11-22T13:00:00Z",
+            "'status.startTime' is '2026-02-31T00:00:00Z', but it is not a time of Kubernetes; "
+            "give one such as 2026-11-22T13:00:00Z",
         ),
     ],
 )
@@ -82,8 +83,8 @@ def test_names_the_value_and_what_to_write(document: dict[str, Any], message: st
 @pytest.mark.parametrize(
     ("amount", "fix"),
     [
-        ("8Gi ", "write 8Gi, without space around it"),
-        ("\u00a08Gi", "write 8Gi, without space around it"),
+        ("8Gi ", "write 8Gi, without space"),
+        ("\u00a08Gi", "write 8Gi, without space"),
         ("Gi", "give one such as 4, 500m or 512Mi"),
         (".", "give one such as 4, 500m or 512Mi"),
     ],

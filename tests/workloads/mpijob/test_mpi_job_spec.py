@@ -210,7 +210,7 @@ def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
         (lambda: replica_spec(template=TEMPLATE, replicas=True), "'replicas' is True; give a whole number, 1 or more"),
         (
             lambda: replica_spec(template=with_container(env=[{"name": "A", "value": 1}])),
-            "'template.spec.containers[0].env[0].value' is 1, but the operator reads text here; write it in quotes",
+            "'template.spec.containers[0].env[0].value' is 1, but the field takes text; write it in quotes",
         ),
         (
             lambda: replica_spec(template=with_container(args=["a\0b"])),

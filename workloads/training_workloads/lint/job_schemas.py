@@ -7,6 +7,8 @@ https://github.com/kubernetes-sigs/jobset/blob/v0.10.1/api/jobset/v1alpha2/jobse
 
 from typing import Any
 
+from training_workloads.manifests.schema_problems import NUMBER_OR_TEXT
+
 __all__ = ["JOB_SCHEMAS", "JOB_SPEC", "OBJECT_META", "POD_TEMPLATE", "QUANTITY"]
 
 #: Names of parts that `lint.kind_schemas` has.
@@ -41,7 +43,6 @@ _YES_OR_NO = {"type": "boolean"}
 _COUNT = {"type": "integer", "format": "int32", "minimum": 0}
 _AMOUNTS = _map({"$ref": QUANTITY})
 _RESOURCES = _object(requests=_AMOUNTS, limits=_AMOUNTS, claims={})
-_NUMBER_OR_TEXT = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
 _VARIABLES = _list(_object("name", name=_TEXT, value=_TEXT, valueFrom={}))
 
 _RUN_POLICY = _object(
@@ -111,7 +112,7 @@ _TRAIN_JOB = _object(
         env=_VARIABLES,
         numNodes={"type": "integer", "format": "int32"},
         resourcesPerNode=_RESOURCES,
-        numProcPerNode=_NUMBER_OR_TEXT,
+        numProcPerNode=NUMBER_OR_TEXT,
     )
     | {"additionalProperties": False},
     initializer={"type": "object"},

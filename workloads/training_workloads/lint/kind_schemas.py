@@ -10,13 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import referencing
 
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.lint.job_schemas import JOB_SCHEMAS, JOB_SPEC, OBJECT_META, POD_TEMPLATE, QUANTITY
-from training_workloads.manifests.values import amount_of, is_placeholder
-from training_workloads.mpijob.definition import mpi_job_definition
+from training_workloads.manifests.schema_problems import AMOUNT_SCHEMA, NUMBER_OR_TEXT, validator_of_schema
+from training_workloads.mpijob.decoding import mpi_job_schema
 from training_workloads.mpijob.spec import KIND
 
 __all__ = ["fields_of", "is_closed", "items_of", "required_of", "schema_of", "types_of", "validator_of"]
@@ -31,23 +30,6 @@ _STORAGE_SCHEMAS = {
     "StorageClass": "io.k8s.api.storage.v1.StorageClass",
 }
 
-_FORMATS = jsonschema.FormatChecker(formats=())
-
-
-@_FORMATS.checks("int32")
-def _is_int32(value: Any) -> bool:
-    return not isinstance(value, int) or -(2**31) <= value < 2**31
-
-
-@_FORMATS.checks("int64")
-def _is_int64(value: Any) -> bool:
-    return not isinstance(value, int) or -(2**63) <= value < 2**63
-
-
-@_FORMATS.checks("quantity")
-def _is_quantity(value: Any) -> bool:
-    return not isinstance(value, str) or amount_of(value) is not None or is_placeholder(value, capitals=True)
-
 
 @cache
 def schema_of(kind: str) -> Any:
@@ -61,9 +43,8 @@ def schema_of(kind: str) -> Any:
 
 @cache
 def validator_of(kind: str) -> Any:
-    """Return a validator that finds values which a schema rejects; it accepts unknown fields."""
-    schema = {"$id": _BASE + kind, **schema_of(kind)}
-    return jsonschema.Draft202012Validator(schema, registry=_registry(kind), format_checker=_FORMATS)
+    """Return the validator of a kind of document, or of `POD_TEMPLATE`, for `schema_problems`."""
+    return validator_of_schema({"$id": _BASE + kind, **schema_of(kind)}, _registry(kind))
 
 
 def fields_of(schema: Any) -> Mapping[str, Any]:
@@ -113,11 +94,8 @@ def _named() -> dict[str, Any]:
         POD_TEMPLATE: _definitions()["io.k8s.api.core.v1.PodTemplateSpec"],
         OBJECT_META: _definitions()["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"],
         JOB_SPEC: job | {"properties": job["properties"] | {"template": {"$ref": POD_TEMPLATE}}},
-        QUANTITY: _QUANTITY,
+        QUANTITY: AMOUNT_SCHEMA,
     }
-
-
-_QUANTITY = {"anyOf": [{"type": "string", "format": "quantity"}, {"type": "number"}]}
 
 
 @cache
@@ -131,7 +109,10 @@ def _definitions() -> dict[str, Any]:
     # Parts are used outside of their file too. As text: `schema_contents` would parse its 2 MB a second time.
     text = file.read_text(encoding="utf-8").replace('"#/$defs/', f'"{_DEFINITIONS}')
     found: dict[str, Any] = json.loads(text)["$defs"]
-    return found | {"io.k8s.apimachinery.pkg.api.resource.Quantity": _QUANTITY}
+    return found | {
+        "io.k8s.apimachinery.pkg.api.resource.Quantity": AMOUNT_SCHEMA,
+        "io.k8s.apimachinery.pkg.util.intstr.IntOrString": NUMBER_OR_TEXT,
+    }
 
 
 @cache
@@ -148,15 +129,12 @@ def _registry(kind: str) -> Any:
 
 
 def _mpi_job() -> Any:
-    (version,) = mpi_job_definition()["spec"]["versions"]
-    schema = _closed(version["schema"]["openAPIV3Schema"])
+    schema = _closed(mpi_job_schema())
     # The API server writes the status itself.
     schema["properties"] |= {"metadata": {"$ref": OBJECT_META}, "status": {}}
-    fields = schema["properties"]["spec"]["properties"]
-    for replica in fields["mpiReplicaSpecs"]["properties"].values():
+    replicas = schema["properties"]["spec"]["properties"]["mpiReplicaSpecs"]["properties"]
+    for replica in replicas.values():
         replica["properties"]["template"] = {"$ref": POD_TEMPLATE}
-    policy = fields["runPolicy"]["properties"]["schedulingPolicy"]["properties"]
-    policy["minResources"] = {"type": "object", "additionalProperties": {"$ref": QUANTITY}}
     return schema
 
 
@@ -164,6 +142,6 @@ def _closed(schema: Any) -> Any:
     """Return the schema with no other fields allowed."""
     if not isinstance(schema, dict):
         return schema
-    closed = {key: _closed(value) for key, value in schema.items() if key != "default"}
+    closed = {key: _closed(value) for key, value in schema.items()}
     is_open = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
     return closed if is_open or "properties" not in schema else closed | {"additionalProperties": False}

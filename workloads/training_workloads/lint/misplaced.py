@@ -4,17 +4,17 @@ A field in the wrong place is one mistake: the other rules judge the document wi
 """
 
 import copy
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
 from training_workloads.lint.kind_schemas import fields_of, is_closed, items_of, required_of, schema_of, types_of
+from training_workloads.manifests.schema_problems import field_name
 from training_workloads.manifests.values import sequence, value_at
 from training_workloads.validation import Path
 
-__all__ = ["Corrected", "UnknownField", "field_name", "unknown_fields"]
+__all__ = ["Corrected", "UnknownField", "unknown_fields"]
 
 # Names that mean another thing in each place: only the next level may lack them.
 _COMMON = frozenset({"type", "path", "key", "kind", "host", "port", "value", "template"})
@@ -49,11 +49,6 @@ class UnknownField:
     path: Path
     known: tuple[str, ...]
     meant: Path | None
-
-
-def field_name(key: Any) -> str:
-    """Return a key as Kubernetes reads it, which makes JSON of YAML first."""
-    return json.dumps(key) if key is None or isinstance(key, bool) else str(key)
 
 
 def unknown_fields(kind: str, document: Any) -> Iterator[UnknownField]:

@@ -1,14 +1,18 @@
 """A rule of the lint: a small function with a level and its evidence."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from training_workloads.lint.finding import Finding, Level
-from training_workloads.validation import Path
+from training_workloads.validation import MISSING, Path, Problem
 
-__all__ = ["Found", "Rule", "error", "rules_of", "warning"]
+__all__ = ["Found", "Rule", "error", "found_of", "rules_of", "warning"]
+
+# Longer texts are not shown.
+_READABLE = 160
 
 _Subject = TypeVar("_Subject")
 
@@ -19,6 +23,25 @@ class Found(NamedTuple):
     path: Path
     problem: str
     fix: str
+
+
+def found_of(problem: Problem) -> Found:
+    """Return a problem as a finding."""
+    words = "is missing" if problem.given is MISSING else f"is {_shown(problem.given)}"
+    return Found(problem.path, f"{words}, but {problem.allowed}" if problem.allowed else words, problem.fix)
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case bool() | None:
+            # As YAML writes it.
+            return json.dumps(value)
+    text = repr(value)
+    return text if len(text) < _READABLE else "a long text"
 
 
 _Check = Callable[[_Subject], Iterator[Found]]

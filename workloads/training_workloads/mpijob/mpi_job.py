@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from training_workloads.manifests.values import AMOUNT
 from training_workloads.mpijob.bounds import DEADLINE_SECONDS, LAUNCHERS, SLOTS, WORKERS
-from training_workloads.mpijob.pod_schema import pod_template_schema
+from training_workloads.mpijob.pod_schema import template_problems
 from training_workloads.mpijob.spec import (
     CleanPodPolicy,
     Controller,
@@ -21,7 +21,6 @@ from training_workloads.mpijob.spec import (
     RestartPolicy,
     job_name,
 )
-from training_workloads.mpijob.undecodable import undecodable
 from training_workloads.names import LABEL_KEY, annotations, dns_1035_label, dns_label, dns_subdomain, labels
 from training_workloads.spec import Checked, Spec
 from training_workloads.validation import MISSING, Path, Problem, Problems, at_least, instance_of, matches
@@ -93,7 +92,7 @@ def _template(name: str, template: Any) -> Problems:
         given = pod.get("containers", MISSING)
         yield Problem(path=(name, "spec", "containers"), given=given, fix="give at least one container")
     else:
-        yield from undecodable(pod_template_schema(), template, (name,))
+        yield from template_problems(template, (name,))
         yield from _nul_characters(template, (name,))
 
 

@@ -10,24 +10,41 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from training_workloads.manifests.schema_problems import (
+    AMOUNT_SCHEMA,
+    NUMBER_OR_TEXT,
+    SchemaProblem,
+    schema_problems,
+    validator_of_schema,
+)
 from training_workloads.manifests.values import AMOUNT
 from training_workloads.mpijob.bounds import CONTAINERS, ENTRIES, TEXT, WORDS, Bound
 from training_workloads.validation import Path
 
 __all__ = [
     "QUANTITY",
+    "SIZES",
     "STRING",
     "TABLE",
     "TIME",
     "bounded",
     "integer",
+    "json_schema",
     "label_selector_schema",
     "omitted_defaults",
     "pod_template_schema",
+    "problems_of_decoding",
+    "template_problems",
 ]
 
 #: The table of the types, which `setup/record_pod_types.py` writes.
 TABLE = "pod_types.json"
+
+#: The bounds on sizes, by their keywords.
+SIZES = {"maxLength": TEXT, "maxItems": ENTRIES, "maxProperties": ENTRIES}
+
+# The operator reads a value that these keywords reject, and rejects this job alone.
+_OF_ONE_JOB = ("enum", "minimum", "required")
 
 _INT32 = 2**31
 
@@ -147,3 +164,46 @@ def _omitted(schema: dict[str, Any], value: Any, path: Path) -> Iterator[tuple[P
     elif isinstance(value, list):
         for number, item in enumerate(value):
             yield from _omitted(schema.get("items", {}), item, (*path, number))
+
+
+def json_schema(schema: Any) -> Any:
+    """Return a schema of a definition as a JSON schema, with the reasons of its bounds."""
+    if not isinstance(schema, dict):
+        return schema
+    if "x-kubernetes-int-or-string" in schema:
+        kind = AMOUNT_SCHEMA if "pattern" in schema else NUMBER_OR_TEXT
+        return kind | {"maxLength": schema["maxLength"], "description": TEXT.reason}
+    translated = {key: json_schema(inner) for key, inner in schema.items() if key != "default"}
+    for keyword in SIZES.keys() & schema.keys():
+        translated["description"] = SIZES[keyword].reason
+    return translated
+
+
+@cache
+def _validator() -> Any:
+    return validator_of_schema(json_schema(pod_template_schema()))
+
+
+def template_problems(template: Any, path: Path) -> Iterator[SchemaProblem]:
+    """Yield the problem of each value that the operator cannot decode, or that is beyond a bound.
+
+    Args:
+        template: A PodTemplateSpec of any shape.
+        path: Where it is.
+    """
+    yield from problems_of_decoding(_validator(), template, path)
+
+
+def problems_of_decoding(validator: Any, value: Any, path: Path = ()) -> Iterator[SchemaProblem]:
+    """Yield the problems of a value without those that the operator reads.
+
+    Args:
+        validator: Of a `json_schema`.
+        value: A value of any shape.
+        path: Where it is.
+    """
+    for problem in schema_problems(validator, value, path):
+        # Without a reason the limit is that of a rule of the operator. Go leaves a value as it is where JSON has null.
+        is_rule = problem.keyword in _OF_ONE_JOB or (problem.keyword == "maximum" and not problem.allowed)
+        if not is_rule and problem.given is not None:
+            yield problem

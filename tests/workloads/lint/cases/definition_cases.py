@@ -49,12 +49,14 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             sources(1001),
             "WORKER-CONTAINER envFrom",
-            "has 1001 entries, and the MPI operator keeps a copy for each worker in memory; give 1000 entries or fewer",
+            "is a list, but it has 1001 entries, and the MPI operator keeps a copy for each worker in memory; "
+            "give 1000 entries or fewer",
         ),
         (
             {"WORKER-CONTAINER env": [{"name": "A", "value": "x" * 131_073}]},
             "WORKER-CONTAINER env 0 value",
-            "has 131073 characters, and Linux gives a process no longer text; give 131072 characters or fewer",
+            "is a long text, but it has 131073 characters, and Linux gives a process no longer text; "
+            "give 131072 characters or fewer",
         ),
     ],
 }

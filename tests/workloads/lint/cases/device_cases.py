@@ -13,18 +13,6 @@ from tests.workloads.lint.sample_job import (
 
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
-    "quantity": [
-        (
-            {"WORKER-CONTAINER resources limits nvidia.com/gpu": "8GPUs"},
-            "WORKER-CONTAINER resources limits nvidia.com/gpu",
-            "is '8GPUs', which is not an amount; give a number, or one such as 5120Mi",
-        ),
-        (
-            {"WORKER-CONTAINER resources requests memory": "32 Gi"},
-            "WORKER-CONTAINER resources requests memory",
-            "is '32 Gi', which is not an amount; give a number, or one such as 5120Mi",
-        ),
-    ],
     "whole-devices": [
         (
             both("nvidia.com/gpu", 0.5),
@@ -89,11 +77,6 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
 
 #: For each rule: changes that it accepts.
 SILENT: dict[str, list[dict[str, Any]]] = {
-    "quantity": [
-        {"WORKER-CONTAINER resources limits memory": "1e12"},
-        {"WORKER-CONTAINER resources limits nvidia.com/gpu": "${GPUS}"},
-        {"WORKER-CONTAINER resources limits memory": "MEMORY_OF_NODE"},
-    ],
     "whole-devices": [
         {},
         both("nvidia.com/gpu", "8000m"),

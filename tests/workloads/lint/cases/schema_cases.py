@@ -7,7 +7,11 @@ from tests.workloads.lint.sample_job import GONE
 #: For each rule: changes to the right job, then the place and the text of each finding.
 FIRES: dict[str, list[tuple[Any, ...]]] = {
     "mpi-job-fields": [
-        ({"spec slotsPerWorker": "8"}, "spec slotsPerWorker", "is '8'; give a whole number"),
+        (
+            {"spec slotsPerWorker": "8"},
+            "spec slotsPerWorker",
+            "is '8', but the field takes a whole number; write 8 without quotes",
+        ),
         (
             {"spec runPolicy cleanPodPolicy": "running"},
             "spec runPolicy cleanPodPolicy",
@@ -15,70 +19,97 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         ),
         ({"spec runPolicy backoffLimit": -1}, "spec runPolicy backoffLimit", "is -1; give 0 or more"),
         ({"spec mpiReplicaSpecs": GONE}, "spec mpiReplicaSpecs", "is missing; add it"),
-        ({"WORKER replicas": 2.5}, "WORKER replicas", "is 2.5; give a whole number"),
-        ({"spec": "none"}, "spec", "is 'none'; give a mapping of names to values"),
+        (
+            {"WORKER replicas": 2.5},
+            "WORKER replicas",
+            "is 2.5, but the field takes a whole number; give a whole number",
+        ),
+        ({"spec": "none"}, "spec", "is 'none', but the field takes a mapping; give a mapping of names to values"),
         (
             {"spec runPolicy schedulingPolicy": {"minAvailable": 2, "minResources": {"cpu": [1]}}},
             "spec runPolicy schedulingPolicy minResources cpu",
-            "is a list; give a number or a text",
+            "is a list, but it is not an amount of Kubernetes; give one such as 4, 500m or 512Mi",
         ),
         (
             {"spec runPolicy schedulingPolicy": {"minAvailable": 2, "minResources": {"cpu": "lots"}}},
             "spec runPolicy schedulingPolicy minResources cpu",
-            "is 'lots', which is not an amount; give a number, or one such as 5120Mi",
+            "is 'lots', but it is not an amount of Kubernetes; give one such as 4, 500m or 512Mi",
         ),
         (
             {"spec runPolicy ttlSecondsAfterFinished": 8640000000},
             "spec runPolicy ttlSecondsAfterFinished",
-            "is 8640000000; give a whole number from -2147483648 to 2147483647",
+            "is 8640000000, but the field has 32 bits; give a whole number from -2147483648 to 2147483647",
         ),
         (
             {"spec runPolicy activeDeadlineSeconds": 2**63},
             "spec runPolicy activeDeadlineSeconds",
-            "is 9223372036854775808; give a whole number of 64 bits",
+            "is 9223372036854775808, but the field has 64 bits; give a whole number from -9223372036854775808 to "
+            "9223372036854775807",
         ),
-        ({"metadata name": 123}, "metadata name", "is 123; give a text, in quotes"),
-        ({"metadata labels": {"team": 4711}}, "metadata labels team", "is 4711; give a text, in quotes"),
+        ({"metadata name": 123}, "metadata name", "is 123, but the field takes text; write it in quotes"),
+        (
+            {"metadata labels": {"team": 4711}},
+            "metadata labels team",
+            "is 4711, but the field takes text; write it in quotes",
+        ),
     ],
     "pod-template-fields": [
         (
             {"WORKER-CONTAINER env": [{"name": "A", "value": 1}]},
             "WORKER-CONTAINER env 0 value",
-            "is 1; give a text, in quotes",
+            "is 1, but the field takes text; write it in quotes",
         ),
         ({"WORKER-CONTAINER name": GONE}, "WORKER-CONTAINER name", "is missing; add it"),
         (
             {"WORKER-CONTAINER securityContext": {"capabilities": {"add": "IPC_LOCK"}}},
             "WORKER-CONTAINER securityContext capabilities add",
-            "is 'IPC_LOCK'; give a list",
+            "is 'IPC_LOCK', but the field takes a list; give a list, such as ['IPC_LOCK']",
         ),
         (
             {"WORKER-POD nodeSelector": ["gpu"]},
             "WORKER-POD nodeSelector",
-            "is a list; give a mapping of names to values",
+            "is a list, but the field takes a mapping; give a mapping of names to values",
         ),
         (
             {"WORKER-CONTAINER readinessProbe tcpSocket port": [22]},
             "WORKER-CONTAINER readinessProbe tcpSocket port",
-            "is a list; give a number or a text",
+            "is a list, but the field takes a whole number or text; give a whole number or text",
         ),
         # A warning on the same field hides no error.
-        ({"WORKER-POD tolerations": {"operator": "Exists"}}, "WORKER-POD tolerations", "is a mapping; give a list"),
-        ({"LAUNCHER-POD restartPolicy": 5}, "LAUNCHER-POD restartPolicy", "is 5; give a text, in quotes"),
+        (
+            {"WORKER-POD tolerations": {"operator": "Exists"}},
+            "WORKER-POD tolerations",
+            "is a mapping, but the field takes a list; give a list",
+        ),
+        (
+            {"LAUNCHER-POD restartPolicy": 5},
+            "LAUNCHER-POD restartPolicy",
+            "is 5, but the field takes text; write it in quotes",
+        ),
         (
             {"WORKER-POD volumes 0 emptyDir sizeLimit": "200GB"},
             "WORKER-POD volumes 0 emptyDir sizeLimit",
-            "is '200GB', which is not an amount; give a number, or one such as 5120Mi",
+            "is '200GB', but it is not an amount of Kubernetes; write 200G",
         ),
         (
             {"WORKER template metadata annotations": {"karpenter.sh/do-not-disrupt": True}},
             "WORKER template metadata annotations karpenter.sh/do-not-disrupt",
-            "is true; give a text, in quotes",
+            "is true, but the field takes text; write it in quotes",
         ),
         (
             {"WORKER-POD imagePullSecrets": ["regcred"]},
             "WORKER-POD imagePullSecrets 0",
-            "is 'regcred'; give a mapping of names to values",
+            "is 'regcred', but the field takes a mapping; give a mapping of names to values",
+        ),
+        (
+            {"WORKER-CONTAINER resources limits nvidia.com/gpu": "8GPUs"},
+            "WORKER-CONTAINER resources limits nvidia.com/gpu",
+            "is '8GPUs', but it is not an amount of Kubernetes; give one such as 4, 500m or 512Mi",
+        ),
+        (
+            {"WORKER-CONTAINER resources requests memory": "32 Gi"},
+            "WORKER-CONTAINER resources requests memory",
+            "is '32 Gi', but it is not an amount of Kubernetes; write 32Gi, without space",
         ),
     ],
     "unknown-field": [
@@ -148,6 +179,9 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {"status": {"anything": 1}},
     ],
     "pod-template-fields": [
+        {"WORKER-CONTAINER resources limits memory": "1e12"},
+        {"WORKER-CONTAINER resources limits nvidia.com/gpu": "${GPUS}"},
+        {"WORKER-CONTAINER resources limits memory": "MEMORY_OF_NODE"},
         {"WORKER-CONTAINER args": None},
         {"WORKER-CONTAINER ports": [{"containerPort": "PORT"}]},
         {"WORKER template metadata": {"creationTimestamp": None, "labels": {"a": "b"}}},

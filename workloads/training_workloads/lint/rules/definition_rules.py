@@ -6,11 +6,10 @@ https://github.com/kubeflow/mpi-operator/blob/v0.8.2/manifests/base/kubeflow.org
 import json
 from collections.abc import Iterator
 
-from training_workloads.lint.rule import Found, error, warning
+from training_workloads.lint.rule import Found, error, found_of, warning
 from training_workloads.lint.sources import KUEUE
-from training_workloads.mpijob.pod_schema import omitted_defaults, pod_template_schema
+from training_workloads.mpijob.pod_schema import SIZES, omitted_defaults, template_problems
 from training_workloads.mpijob.spec import QUEUE_LABEL
-from training_workloads.mpijob.undecodable import BeyondBounds, undecodable
 from training_workloads.mpijob.view import MpiJobView
 
 
@@ -33,6 +32,6 @@ def queued_job_omits_default(job: MpiJobView) -> Iterator[Found]:
 def pod_template_bounds(job: MpiJobView) -> Iterator[Found]:
     """A list or text in a pod's template that is longer than the definition of this project allows."""
     for replica in job.replicas:
-        for found in undecodable(pod_template_schema(), replica.template, replica.template_path):
-            if isinstance(found, BeyondBounds):
-                yield Found(found.path, found.allowed.removeprefix("it "), found.fix)
+        for problem in template_problems(replica.template, replica.template_path):
+            if problem.keyword in SIZES:
+                yield found_of(problem)

@@ -15,21 +15,6 @@ from training_workloads.manifests.values import AMOUNT_KINDS, amount_of, is_plac
 from training_workloads.validation import known_names
 
 
-@error(
-    "Rejected by the API server ([Quantity]("
-    "https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/))"
-)
-def quantity(pods: PodGroup) -> Iterator[Found]:
-    """A value that is not an amount, such as `8GB`."""
-    for container in pods.all_containers:
-        for kind in AMOUNT_KINDS:
-            for resource, amount in container.amounts(kind).items():
-                is_open = is_placeholder(amount, capitals=True)
-                if isinstance(amount, str | int | float) and not is_open and amount_of(amount) is None:
-                    path = (*container.path, "resources", kind, str(resource))
-                    yield Found(path, f"is {amount!r}, which is not an amount", "give a number, or one such as 5120Mi")
-
-
 @error(validated_by("ValidateResourceQuantityValue", 'The pod is rejected: "must be an integer"'))
 def whole_devices(pods: PodGroup) -> Iterator[Found]:
     """A part of a device: the API server requires a whole number ("must be an integer")."""

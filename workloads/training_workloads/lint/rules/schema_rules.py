@@ -3,40 +3,25 @@
 The API server drops an unknown field, or rejects the object; the lint finds both before.
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from training_workloads.lint.job_schemas import POD_TEMPLATE
 from training_workloads.lint.kind_schemas import schema_of, validator_of
-from training_workloads.lint.misplaced import UnknownField, field_name, unknown_fields
-from training_workloads.lint.rule import Found, error
+from training_workloads.lint.misplaced import UnknownField, unknown_fields
+from training_workloads.lint.rule import Found, error, found_of
+from training_workloads.manifests.schema_problems import SchemaProblem, schema_problems
 from training_workloads.manifests.values import is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.spec import API_VERSION, KIND
-from training_workloads.validation import Path, dotted, known_names
+from training_workloads.validation import Path, dotted
 
 __all__ = ["fix_of", "is_of_training_operator", "problems_of"]
 
-# Longer lists and values are not shown.
+# Longer lists are not shown.
 _READABLE = 160
 
 _VALIDATION = "https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation"
-
-_TYPES = {
-    "integer": "a whole number",
-    "number": "a number",
-    "string": "a text, in quotes",
-    "boolean": "true or false",
-    "object": "a mapping of names to values",
-    "array": "a list",
-}
-
-_FORMATS = {
-    "int32": "give a whole number from -2147483648 to 2147483647",
-    "int64": "give a whole number of 64 bits",
-    "quantity": "give a number, or one such as 5120Mi",
-}
 
 
 @error(
@@ -125,101 +110,13 @@ def fix_of(field: UnknownField) -> str:
 
 
 def problems_of(kind: str, value: Any, root: Path) -> Iterator[Found]:
-    """Yield the values that the schema of a kind rejects, in words, without its unknown fields."""
-    found: dict[Found, None] = {}
-    # The API server treats a null as a missing field.
-    for violation in validator_of(kind).iter_errors(_without_nulls(value)):
-        if not is_placeholder(violation.instance, capitals=_is_one_value(violation)):
-            path = (*root, *map(_step, violation.absolute_path))
-            found |= dict.fromkeys(_EXPLANATIONS.get(violation.validator, _other)(violation, path))
-    yield from found
+    """Yield the values that the schema of a kind rejects, without its unknown fields."""
+    for problem in schema_problems(validator_of(kind), value, root):
+        if not is_placeholder(problem.given, capitals=_is_one_value(problem)):
+            yield found_of(problem)
 
 
-def _is_one_value(violation: Any) -> bool:
+def _is_one_value(problem: SchemaProblem) -> bool:
     """Return whether a number or the like is wanted: of words, and of their lists, some are in capital letters."""
-    return violation.validator != "enum" and not {"array", "object"} & set(map(str, _wanted_types(violation)))
-
-
-def _wanted_types(violation: Any) -> list[Any]:
-    wanted = violation.validator_value
-    return wanted if isinstance(wanted, list) else [wanted]
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
-
-
-def _step(key: Any) -> str | int:
-    return key if isinstance(key, int) and not isinstance(key, bool) else field_name(key)
-
-
-def _nothing(_: Any, __: Path) -> Iterable[Found]:
-    """The rule on unknown fields finds them."""
-    return ()
-
-
-def _wrong_type(violation: Any, path: Path) -> Iterable[Found]:
-    wanted = _wanted_types(violation)
-    yield Found(path, _given(violation), f"give {_TYPES.get(wanted[0], wanted[0])}")
-
-
-def _wrong_format(violation: Any, path: Path) -> Iterable[Found]:
-    reason = ", which is not an amount" if violation.validator_value == "quantity" else ""
-    yield Found(path, f"{_given(violation)}{reason}", _FORMATS[violation.validator_value])
-
-
-def _number_or_text(violation: Any, path: Path) -> Iterable[Found]:
-    # A text that is a wrong amount fails by its format.
-    formats = [one for one in violation.context if one.validator == "format"]
-    yield from (
-        _wrong_format(formats[0], path) if formats else [Found(path, _given(violation), "give a number or a text")]
-    )
-
-
-def _unknown_value(violation: Any, path: Path) -> Iterable[Found]:
-    allowed = [value for value in violation.validator_value if isinstance(value, str) and value]
-    yield Found(path, _given(violation), known_names(str(violation.instance), allowed))
-
-
-def _missing_field(violation: Any, path: Path) -> Iterable[Found]:
-    for name in violation.validator_value:
-        if name not in violation.instance:
-            yield Found((*path, name), "is missing", "add it")
-
-
-def _too_small(violation: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _given(violation), f"give {violation.validator_value} or more")
-
-
-def _too_large(violation: Any, path: Path) -> Iterable[Found]:
-    reason = violation.schema.get("description")
-    problem = f"{_given(violation)}, but {reason}" if reason else _given(violation)
-    yield Found(path, problem, f"give {violation.validator_value} or fewer")
-
-
-def _other(violation: Any, path: Path) -> Iterable[Found]:
-    yield Found(path, _given(violation), f"give what fits {violation.validator}: {violation.validator_value}")
-
-
-def _given(violation: Any) -> str:
-    value = violation.instance
-    # As YAML writes it: true, false, null.
-    shown = json.dumps(value) if isinstance(value, bool) or value is None else repr(value)
-    if isinstance(violation.instance, dict | list):
-        return "is a mapping" if isinstance(violation.instance, dict) else "is a list"
-    return f"is {shown if len(shown) < _READABLE else 'a long text'}"
-
-
-_EXPLANATIONS: dict[str, Callable[[Any, Path], Iterable[Found]]] = {
-    "additionalProperties": _nothing,
-    "type": _wrong_type,
-    "format": _wrong_format,
-    "oneOf": _number_or_text,
-    "anyOf": _number_or_text,
-    "enum": _unknown_value,
-    "required": _missing_field,
-    "minimum": _too_small,
-    "maximum": _too_large,
-}
+    types = problem.wanted if isinstance(problem.wanted, list) else [problem.wanted]
+    return problem.keyword != "enum" and "array" not in types and "object" not in types
