@@ -21,7 +21,7 @@ from typing import Any, cast
 import yaml
 
 from setup.record_instance_types import recorded_regions, recorded_types
-from training_workloads.catalog import INSTANCE_TYPES
+from training_workloads.catalog import INSTANCE_TYPES, Price
 from training_workloads.catalog.kubernetes_releases import ADDONS, KUBERNETES_RELEASES
 from training_workloads.catalog.offers import offered_regions
 from training_workloads.catalog.prices import (
@@ -29,7 +29,6 @@ from training_workloads.catalog.prices import (
     EKS_EXTENDED_SUPPORT,
     INTERFACE_ENDPOINT,
     NAT_GATEWAY,
-    Price,
 )
 from training_workloads.catalog.versions import (
     CLUSTER_AUTOSCALER,

@@ -16,8 +16,8 @@ from tests.containers.emulated_mpi_job import EmulatedMpiJob
 from tests.containers.podman import Podman
 from training_workloads import HorovodJobSpec
 from training_workloads.jobs.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
+from training_workloads.mpijob.api import KIND
 from training_workloads.mpijob.programs import LOCAL_IMAGE, UID
-from training_workloads.mpijob.spec import KIND
 from training_workloads.rendering import render_jobs
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from training_workloads.validation import InputError
-from training_workloads.yaml_lines import OddNumber, YamlDocument, read_yaml
+from training_workloads.validation import InputError, OddNumber
+from training_workloads.yaml_lines import YamlDocument, read_yaml
 
 TEXT = """\
 # a comment

@@ -1,16 +1,8 @@
 from .catalog import INSTANCE_TYPES, InstanceType, gpu_instance_type
-from .jobs.constructs import (
-    ElasticHorovodJob,
-    HorovodJob,
-    JobNetworkPolicy,
-    MpiJob,
-    NcclTestJob,
-    StageDataJob,
-    TensorBoard,
-    TorchElasticJob,
-)
+from .jobs.constructs import ElasticHorovodJob, NcclTestJob, StageDataJob, TensorBoard, TorchElasticJob
 from .jobs.elastic_horovod_job import ElasticHorovodJobSpec
 from .jobs.horovod_job import HorovodJobSpec
+from .jobs.mpi_constructs import HorovodJob, JobNetworkPolicy, MpiJob
 from .jobs.nccl_test_job import NcclTestJobSpec
 from .jobs.scheduling import Scheduling
 from .jobs.stage_data_job import StageDataJobSpec

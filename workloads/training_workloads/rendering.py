@@ -10,8 +10,9 @@ from typing import Any
 
 import cdk8s
 
-from training_workloads.jobs.constructs import IsolatedMpiJob, define_job
+from training_workloads.jobs.constructs import define_job
 from training_workloads.jobs.kinds import JobSpec
+from training_workloads.jobs.mpi_constructs import IsolatedMpiJob
 from training_workloads.lint import Finding, lint_manifest
 from training_workloads.manifests.documents import MANIFEST_SUFFIXES
 from training_workloads.planning.job_prediction import predicted_annotations

@@ -20,6 +20,7 @@ from pydantic_core import CoreSchema, ErrorDetails, core_schema
 from training_workloads.validation import (
     MISSING,
     InputError,
+    OddNumber,
     Problem,
     Problems,
     check,
@@ -28,7 +29,6 @@ from training_workloads.validation import (
     known_names,
     shown_type,
 )
-from training_workloads.yaml_lines import OddNumber, read_yaml
 
 __all__ = ["Checked", "Converted", "Override", "Spec", "argument_texts", "field_texts", "switch"]
 
@@ -62,6 +62,9 @@ class Override(str):
         if field is not None and _is_text(field.annotation):
             quoted = re.fullmatch(r"\s*(['\"])(.*)\1\s*", self)
             return quoted[2] if quoted else self.strip() or None
+        # Here, because only the options of an app are YAML.
+        from training_workloads.yaml_lines import read_yaml
+
         try:
             documents = read_yaml(self, strict=True)
         except InputError:

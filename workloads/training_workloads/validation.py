@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 __all__ = [
     "MISSING",
     "InputError",
+    "OddNumber",
     "Path",
     "Problem",
     "Problems",
@@ -61,6 +62,20 @@ _PLAIN = (str, int, float, bool, dict, list, tuple, type(None))
 _TOKENS = ("${Token[", "#{Token[")
 _TOKEN_NUMBERS = -1e288
 _LATE = "a value that only the deployment knows"
+
+
+@dataclass(frozen=True, slots=True)
+class OddNumber:
+    """A number in another notation than plain digits, such as 010, 0x10 or 2:30: neither a number nor text.
+
+    Attributes:
+        typed: The number as it was typed.
+    """
+
+    typed: str
+
+    def __str__(self) -> str:
+        return self.typed
 
 
 class _Shown:

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from training_workloads.validation import InputError, Path, Problem
+from training_workloads.validation import InputError, OddNumber, Path, Problem
 
-__all__ = ["OddNumber", "Typed", "YamlDocument", "read_yaml"]
+__all__ = ["Typed", "YamlDocument", "read_yaml"]
 
 # A job has some hundreds of values.
 _MOST_ALIASED = 100_000
@@ -49,20 +49,6 @@ class Typed(str):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-@dataclass(frozen=True, slots=True)
-class OddNumber:
-    """A number in another notation than plain digits, such as 010, 0x10 or 2:30: neither a number nor text.
-
-    Attributes:
-        typed: The number as it was typed.
-    """
-
-    typed: str
-
-    def __str__(self) -> str:
-        return self.typed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,7 +22,7 @@ from training_workloads.cluster.job_summaries import JobSummary
 from training_workloads.cluster.jobs import BATCH_JOB_LABEL, list_jobs
 from training_workloads.cluster.kubeconfig import connect
 from training_workloads.cluster.resources import DAEMON_SETS, DEPLOYMENTS, NODES, PODS
-from training_workloads.mpijob.spec import JOB_NAME_LABEL
+from training_workloads.mpijob.api import JOB_NAME_LABEL
 from training_workloads.platform.platform_spec import MPI_OPERATOR_NAMESPACE
 
 __all__ = [

@@ -8,8 +8,8 @@ import pytest
 
 from training_workloads import INSTANCE_TYPES, HorovodJobSpec
 from training_workloads.lint import lint_manifest, lint_text
+from training_workloads.mpijob.api import API_VERSION, KIND
 from training_workloads.mpijob.mpi_job import MpiJobSpec
-from training_workloads.mpijob.spec import API_VERSION, KIND
 from training_workloads.recipes import NEEDS, RECIPES, recipe
 
 MANIFESTS = Path(__file__).parent / "manifests"

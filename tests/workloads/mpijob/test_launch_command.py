@@ -7,16 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.training.mpirun import mpirun_variables
-from training_workloads.mpijob.launch_command import (
-    commands,
-    find_launch,
-    horovodrun_command,
-    launcher_environment,
-    launches,
-    mpirun_command,
-    program_of,
-    script_of,
-)
+from training_workloads.mpijob.launch_command import commands, find_launch, launches, program_of, script_of
 from training_workloads.mpijob.launch_options import (
     BIND_TO,
     MAX_RANKS,
@@ -25,6 +16,7 @@ from training_workloads.mpijob.launch_options import (
     is_option_of_hydra,
     options_like,
 )
+from training_workloads.mpijob.launcher_argv import horovodrun_command, launcher_environment, mpirun_command
 
 PROGRAM = ["python", "train.py"]
 

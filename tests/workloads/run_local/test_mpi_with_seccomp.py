@@ -10,7 +10,7 @@ import pytest
 
 from tests.containerd_profile import reject_calls
 from tests.training.mpirun import mpirun_variables
-from training_workloads.mpijob.launch_command import HOSTFILE, mpirun_command
+from training_workloads.mpijob.launcher_argv import HOSTFILE, mpirun_command
 
 # Without mpi4py: sums vectors that are too long for one message of MPI's shared memory.
 RANK = """

@@ -18,12 +18,7 @@ from tests.training.mpirun import mpirun_variables
 from training_workloads import gpu_instance_type
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.worker_resources import worker_resources
-from training_workloads.mpijob.launch_command import (
-    HOSTFILE,
-    horovodrun_command,
-    launcher_environment,
-    mpirun_command,
-)
+from training_workloads.mpijob.launcher_argv import HOSTFILE, horovodrun_command, launcher_environment, mpirun_command
 from training_workloads.run_local.runner import run_locally
 
 SAY_PID = "echo pid $$; exec sleep 60"

@@ -15,7 +15,7 @@ import yaml
 from tests.workloads.run_local.conftest import launcher_of
 from training_workloads import InputError
 from training_workloads.manifests.documents import read_documents
-from training_workloads.mpijob.launch_command import horovodrun_command
+from training_workloads.mpijob.launcher_argv import horovodrun_command
 from training_workloads.run_local.local_plan import LocalRun, plan_local_run
 from training_workloads.run_local.run_target import read_job
 from training_workloads.run_local.runner import run_locally

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from training_workloads.catalog.gpus import A10G, L4, L40S, RTX_PRO_4500, RTX_PRO_6000, T4, Gpu
-from training_workloads.catalog.instance_type import TYPES, InstanceType
-from training_workloads.catalog.prices import us_east_1
+from training_workloads.catalog.instance_type import TYPES, InstanceType, us_east_1
 
 __all__ = ["G_FAMILY"]
 

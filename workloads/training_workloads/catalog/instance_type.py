@@ -5,9 +5,8 @@ from datetime import date
 from typing import Literal
 
 from training_workloads.catalog.gpus import Gpu
-from training_workloads.catalog.prices import Price
 
-__all__ = ["CHECKED", "TYPES", "BusBandwidth", "InstanceType", "NetworkInterface", "Retirement"]
+__all__ = ["CHECKED", "TYPES", "BusBandwidth", "InstanceType", "NetworkInterface", "Price", "Retirement", "us_east_1"]
 
 CHECKED = date(2026, 11, 21)
 
@@ -17,10 +16,38 @@ TYPES = (
     "website/content/en/docs/reference/instance-types.md"
 )
 
+# Generated from AWS's price list, on the date in its first lines.
+_PRICES = (
+    "https://github.com/aws/karpenter-provider-aws/blob/265ee0ba5b8e337dec6b82dde965b03021ccb418/"
+    "pkg/providers/pricing/zz_generated.pricing_aws.go"
+)
+
 _NOT_PUBLISHED = {
     "all_reduce_bandwidth": "neither AWS nor NVIDIA publishes a result with its message size",
     "sockets": "AWS publishes no number of sockets, and the model of the processor was not read",
 }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Price:
+    """An On-Demand price for Linux on one day.
+
+    Attributes:
+        usd_per_hour: Dollars for one instance and hour, without tax.
+        region: AWS region of the price.
+        source: URL of the source.
+        checked: The day on which AWS's price list showed it.
+    """
+
+    usd_per_hour: float
+    region: str
+    source: str
+    checked: date
+
+
+def us_east_1(usd_per_hour: float) -> Price:
+    """Return a price of the list from which the catalog was filled."""
+    return Price(usd_per_hour=usd_per_hour, region="us-east-1", source=_PRICES, checked=date(2026, 2, 9))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,9 +8,8 @@ with a warning (`offers.py`): articles of its time name it. No message suggests 
 from typing import Any
 
 from training_workloads.catalog.g_family import G_FAMILY
-from training_workloads.catalog.instance_type import InstanceType
+from training_workloads.catalog.instance_type import InstanceType, us_east_1
 from training_workloads.catalog.p_family import P_FAMILY
-from training_workloads.catalog.prices import us_east_1
 from training_workloads.validation import Problem, Problems, enforce, matches, unknown
 
 __all__ = ["INSTANCE_TYPES", "RETIRED_FAMILIES", "gpu_instance_type", "supported_gpu_type"]

@@ -10,8 +10,7 @@ Capacity Blocks: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacit
 from datetime import date
 
 from training_workloads.catalog.gpus import A100_40, A100_80, B200, B300, H100, H200, V100_16, V100_32
-from training_workloads.catalog.instance_type import CHECKED, BusBandwidth, InstanceType, Retirement
-from training_workloads.catalog.prices import Price, us_east_1
+from training_workloads.catalog.instance_type import CHECKED, BusBandwidth, InstanceType, Price, Retirement, us_east_1
 
 __all__ = ["P_FAMILY"]
 

@@ -9,6 +9,8 @@ and metrics, data transfer. To check a price: `aws pricing get-products --region
 from dataclasses import dataclass
 from datetime import date
 
+from training_workloads.catalog.instance_type import Price
+
 __all__ = [
     "BUCKET",
     "EKS_CONTROL_PLANE",
@@ -19,38 +21,7 @@ __all__ = [
     "KEY",
     "NAT_GATEWAY",
     "MonthlyPrice",
-    "Price",
-    "us_east_1",
 ]
-
-# Generated from AWS's price list, on the date in its first lines.
-_PRICES = (
-    "https://github.com/aws/karpenter-provider-aws/blob/265ee0ba5b8e337dec6b82dde965b03021ccb418/"
-    "pkg/providers/pricing/zz_generated.pricing_aws.go"
-)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Price:
-    """An On-Demand price for Linux on one day.
-
-    Attributes:
-        usd_per_hour: Dollars for one instance and hour, without tax.
-        region: AWS region of the price.
-        source: URL of the source.
-        checked: The day on which AWS's price list showed it.
-    """
-
-    usd_per_hour: float
-    region: str
-    source: str
-    checked: date
-
-
-def us_east_1(usd_per_hour: float) -> Price:
-    """Return a price of the list from which the catalog was filled."""
-    return Price(usd_per_hour=usd_per_hour, region="us-east-1", source=_PRICES, checked=date(2026, 2, 9))
-
 
 #: One cluster on a Kubernetes release in standard support, the same in every region; the source quotes AWS's page
 #: https://aws.amazon.com/eks/pricing/.

@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from training_workloads.cli.commands import Command
-from training_workloads.mpijob.spec import job_name
+from training_workloads.mpijob.api import job_name
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
 __all__ = ["PROJECT_FILES", "init"]

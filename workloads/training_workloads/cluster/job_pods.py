@@ -9,7 +9,7 @@ from typing import Any
 
 from training_workloads.cluster.resources import BATCH_JOBS, MPI_JOBS
 from training_workloads.manifests.values import mapping, sequence
-from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
+from training_workloads.mpijob.api import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
 from training_workloads.mpijob.view import MpiJobView, Replica
 from training_workloads.validation import Path
 

@@ -13,8 +13,8 @@ from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL
 from training_workloads.manifests.other_workloads import JobView
 from training_workloads.manifests.torchrun import Torchrun, torchrun
 from training_workloads.manifests.values import mapping, sequence
+from training_workloads.mpijob.api import QUEUE_LABEL
 from training_workloads.mpijob.programs import explained
-from training_workloads.mpijob.spec import QUEUE_LABEL
 from training_workloads.mpijob.view import MpiJobView
 
 __all__ = [

@@ -30,9 +30,9 @@ from training_workloads.cluster.resources import (
 from training_workloads.jobs.rendezvous_store import STORE_SUFFIX
 from training_workloads.jobs.train_job import NODES_SUFFIX
 from training_workloads.manifests.values import mapping
-from training_workloads.mpijob.launch_command import has_launcher
+from training_workloads.mpijob.api import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
+from training_workloads.mpijob.launcher_argv import has_launcher
 from training_workloads.mpijob.programs import USER_ERROR
-from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, LAUNCHER, WORKER
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import InputError, Problem, known_names
 

@@ -25,8 +25,8 @@ from training_workloads.cluster.jobs import (
     worker_pods,
 )
 from training_workloads.cluster.polling import Poller, Progress
+from training_workloads.mpijob.api import JOB_ROLE_LABEL
 from training_workloads.mpijob.programs import NETWORK_LINE
-from training_workloads.mpijob.spec import JOB_ROLE_LABEL
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
 __all__ = ["follow_log", "launcher_lines", "read_log", "read_network"]

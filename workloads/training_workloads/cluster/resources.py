@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from training_workloads.jobs.train_job import TRAIN_JOB, TRAIN_JOB_API
-from training_workloads.mpijob.spec import API_VERSION
+from training_workloads.mpijob.api import API_VERSION
 
 __all__ = [
     "BATCH_JOBS",

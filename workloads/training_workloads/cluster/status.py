@@ -12,8 +12,8 @@ from training_workloads.cluster.jobs import ClusterJob, find_job
 from training_workloads.cluster.logs import launcher_lines, read_network
 from training_workloads.cluster.stopped_operator import find_undecodable
 from training_workloads.manifests.values import mapping
+from training_workloads.mpijob.api import PREDICTION_ANNOTATION
 from training_workloads.mpijob.programs import PROGRESS_SPEED
-from training_workloads.mpijob.spec import PREDICTION_ANNOTATION
 
 __all__ = ["JobReport", "JobSpeed", "report_job"]
 

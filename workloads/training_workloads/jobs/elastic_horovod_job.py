@@ -7,10 +7,10 @@ from training_workloads.jobs.gpu_job import ElasticGpuJobSpec, elastic_bounds
 from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.mpi_pods import mpi_job
 from training_workloads.jobs.rank_environment import rank_environment
+from training_workloads.mpijob.api import job_name
 from training_workloads.mpijob.bounds import WORKERS
-from training_workloads.mpijob.launch_command import horovodrun_command
+from training_workloads.mpijob.launcher_argv import horovodrun_command
 from training_workloads.mpijob.mpi_job import MpiJobSpec
-from training_workloads.mpijob.spec import job_name
 from training_workloads.spec import Checked
 from training_workloads.validation import Problem, Problems, at_least
 

@@ -11,9 +11,9 @@ from training_workloads.jobs.pod_template import UNPRIVILEGED, Image, Namespace,
 from training_workloads.jobs.scheduling import Scheduling, not_on_spot
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
+from training_workloads.mpijob.api import DAY_SECONDS
 from training_workloads.mpijob.bounds import DEADLINE_SECONDS
-from training_workloads.mpijob.launch_command import START_TIMEOUT_SECONDS
-from training_workloads.mpijob.spec import DAY_SECONDS
+from training_workloads.mpijob.launcher_argv import START_TIMEOUT_SECONDS
 from training_workloads.names import dns_1035_label
 from training_workloads.spec import Checked, Spec
 from training_workloads.validation import Problem, Problems, at_least, instance_of

@@ -13,10 +13,10 @@ from training_workloads.catalog.framework_images import (
     supported_compute_capabilities,
 )
 from training_workloads.jobs.gpu_job import GpuJobSpec
-from training_workloads.jobs.mpi_pods import LauncherSpec, mpi_job
+from training_workloads.jobs.mpi_pods import SSH_KEYS, LauncherSpec, mpi_job
 from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
 from training_workloads.mpijob.bounds import WORKERS
-from training_workloads.mpijob.launch_command import mpirun_command
+from training_workloads.mpijob.launcher_argv import mpirun_command
 from training_workloads.mpijob.mpi_job import MpiJobSpec
 from training_workloads.spec import Checked
 from training_workloads.validation import Problem, Problems, at_least
@@ -91,6 +91,14 @@ def _binding(spec: HorovodJobSpec) -> Problems:
             "have an equal number of ranks for each of several sockets"
         )
         yield Problem(path=("bind_to",), given=spec.bind_to, allowed=allowed, fix="omit it")
+
+
+@HorovodJobSpec.rule
+def _keys(spec: HorovodJobSpec) -> Problems:
+    for number, volume in enumerate(spec.volumes):
+        if f"{volume.mount_path}/".startswith(f"{SSH_KEYS}/"):
+            path, allowed = ("volumes", number, "mount_path"), f"the operator mounts the job's ssh keys at {SSH_KEYS}"
+            yield Problem(path=path, given=volume.mount_path, allowed=allowed, fix="give another path, such as /fsx")
 
 
 @HorovodJobSpec.rule

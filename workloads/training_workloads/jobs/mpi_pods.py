@@ -4,17 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from training_workloads.jobs.gpu_pods import GpuPods, LimitsSpec
-from training_workloads.mpijob.launch_command import launcher_environment, wrapped
+from training_workloads.mpijob.api import DAY_SECONDS
+from training_workloads.mpijob.launcher_argv import launcher_environment, wrapped
 from training_workloads.mpijob.mpi_job import MpiJobSpec, ReplicaSpec, RunPolicy
 from training_workloads.mpijob.programs import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
-from training_workloads.mpijob.spec import DAY_SECONDS
 from training_workloads.spec import Checked
 from training_workloads.validation import at_least
 
-__all__ = ["LAUNCHER_CPU_MILLIS", "LAUNCHER_MEMORY_GIB", "LauncherSpec", "mpi_job"]
+__all__ = ["LAUNCHER_CPU_MILLIS", "LAUNCHER_MEMORY_GIB", "SSH_KEYS", "LauncherSpec", "mpi_job"]
 
 # A finished job's launcher, and with it its log, is kept for a week.
 _TTL_SECONDS = 7 * DAY_SECONDS
+
+#: Where the operator mounts the job's ssh keys.
+SSH_KEYS = f"{HOME}/.ssh"
 
 #: Requests of the launcher, which only runs mpirun and its ssh connections.
 LAUNCHER_CPU_MILLIS = 250
@@ -81,7 +84,7 @@ def mpi_job(
         namespace=pods.spec.namespace,
         labels=scheduling.labels(),
         slots_per_worker=pods.spec.resources.gpus,
-        ssh_auth_mount_path=f"{HOME}/.ssh",
+        ssh_auth_mount_path=SSH_KEYS,
         # The launcher itself waits for its workers; its Job, and with it the deadline, exists from the beginning.
         launcher_creation_policy="AtStartup",
         run_policy=RunPolicy(

@@ -9,7 +9,7 @@ from training_workloads.jobs.gpu_pods import GpuNodesSpec, GpuPods
 from training_workloads.jobs.mpi_pods import LauncherSpec, mpi_job
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.mpijob.bounds import WORKERS
-from training_workloads.mpijob.launch_command import mpirun_command
+from training_workloads.mpijob.launcher_argv import mpirun_command
 from training_workloads.mpijob.mpi_job import MpiJobSpec
 from training_workloads.mpijob.programs import NCCL_TEST
 from training_workloads.spec import Checked

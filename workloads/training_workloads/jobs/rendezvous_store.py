@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from training_workloads.catalog.versions import ETCD_IMAGE
 from training_workloads.jobs.gpu_pods import GpuPods
-from training_workloads.mpijob.spec import JOB_NAME_LABEL
+from training_workloads.mpijob.api import JOB_NAME_LABEL
 
 __all__ = ["RENDEZVOUS_STORES", "STORE_SUFFIX", "Rendezvous", "RendezvousStore"]
 

@@ -10,8 +10,8 @@ from training_workloads.catalog.nodes import (
     PLACEMENT_GROUP_LABEL,
     CapacityType,
 )
+from training_workloads.mpijob.api import JOB_NAME_LABEL, JOB_ROLE_LABEL, QUEUE_LABEL, WORKER
 from training_workloads.mpijob.mpi_job import SchedulingPolicy
-from training_workloads.mpijob.spec import JOB_NAME_LABEL, JOB_ROLE_LABEL, QUEUE_LABEL, WORKER
 from training_workloads.names import LABEL_VALUE, dns_label, dns_subdomain, label_key
 from training_workloads.spec import Checked, Spec
 from training_workloads.validation import Problem, Problems, matches

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from training_workloads.jobs.pod_template import UNPRIVILEGED, Image, Namespace, ServiceAccount, pod_template
 from training_workloads.jobs.volumes import EFS_CLAIM, RUNS_DIRECTORY, Folder, SharedVolume
+from training_workloads.mpijob.api import DAY_SECONDS
 from training_workloads.mpijob.programs import CLASS_FOLDERS, STAGING, USER_ERROR
-from training_workloads.mpijob.spec import DAY_SECONDS
 from training_workloads.names import dns_label, leaves_room
 from training_workloads.spec import Checked, Spec
 from training_workloads.validation import Problem, Problems, at_least, instance_of, matches
@@ -166,5 +166,5 @@ def _class_folders(spec: StageDataJobSpec) -> Problems:
     if spec.class_folders is not None and spec.pods > 1:
         # Each would begin when its own share is staged.
         allowed = f"{spec.pods} pods share the files, and none has all of them"
-        fix = "set 'pods' to 1, or leave it out and start training.imagenet.class_folders when the job has ended"
+        fix = "use 1 pod, or omit it and start training.imagenet.class_folders when the job has ended"
         yield Problem(path=("class_folders",), given=spec.class_folders, allowed=allowed, fix=fix)

@@ -12,13 +12,13 @@ from training_workloads.jobs.rank_environment import torch_environment
 from training_workloads.jobs.rendezvous_store import RENDEZVOUS_STORES, STORE_SUFFIX, Rendezvous, RendezvousStore
 from training_workloads.jobs.train_job import TRAIN_JOB, expressible_as_train_job, train_job
 from training_workloads.manifests.torchrun import torchrun
+from training_workloads.mpijob.api import DAY_SECONDS, JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
 from training_workloads.mpijob.programs import (
     LOCAL_TORCH_CUDA12_IMAGE,
     LOCAL_TORCH_IMAGE,
     RUN_TORCHRUN,
     USER_ERROR,
 )
-from training_workloads.mpijob.spec import DAY_SECONDS, JOB_NAME_LABEL, JOB_ROLE_LABEL, WORKER
 from training_workloads.names import leaves_room
 from training_workloads.spec import Checked
 from training_workloads.validation import Problem, Problems, at_least

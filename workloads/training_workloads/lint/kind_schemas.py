@@ -15,8 +15,8 @@ import referencing
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.lint.job_schemas import JOB_SCHEMAS, JOB_SPEC, OBJECT_META, POD_TEMPLATE, QUANTITY
 from training_workloads.manifests.schema_problems import AMOUNT_SCHEMA, NUMBER_OR_TEXT, validator_of_schema
+from training_workloads.mpijob.api import KIND
 from training_workloads.mpijob.decoding import mpi_job_schema
-from training_workloads.mpijob.spec import KIND
 
 __all__ = ["fields_of", "is_closed", "items_of", "required_of", "schema_of", "types_of", "validator_of"]
 

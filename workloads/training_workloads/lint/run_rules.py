@@ -28,7 +28,7 @@ from training_workloads.manifests.documents import Document, read_documents
 from training_workloads.manifests.other_workloads import OTHER_KINDS, other_workload
 from training_workloads.manifests.values import mapping
 from training_workloads.manifests.workload import WorkloadView
-from training_workloads.mpijob.spec import KIND
+from training_workloads.mpijob.api import KIND
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path
 

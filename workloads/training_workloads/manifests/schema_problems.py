@@ -83,7 +83,10 @@ def _is_int64(value: Any) -> bool:
 
 
 def _is_amount(value: Any) -> bool:
-    return math.isfinite(value) if isinstance(value, float) else amount_of(value) is not None
+    # A whole number is one, and another check rejects other types.
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, str) or amount_of(value) is not None
 
 
 def field_name(key: Any) -> str:
@@ -92,20 +95,22 @@ def field_name(key: Any) -> str:
 
 
 def schema_problems(validator: Any, value: Any, path: Path = ()) -> Iterator[SchemaProblem]:
-    """Yield one problem for each value that a schema rejects, but none for an unknown field.
+    """Yield the problems of the values that a schema rejects, but none of an unknown field.
 
     Args:
         validator: From `validator_of_schema`.
         value: A value of any shape. A null in a mapping is a missing field, as for the API server.
         path: Where it is.
     """
-    seen: set[Path] = set()
+    # A number beyond its type is beyond each limit.
+    beyond: set[Path] = set()
     for violation in validator.iter_errors(_without_nulls(value)):
         place = (*path, *map(_step, violation.absolute_path))
-        for problem in _problems(violation, place):
-            if problem.path not in seen:
-                seen.add(problem.path)
-                yield problem
+        if violation.validator == "format":
+            beyond.add(place)
+        elif violation.validator in ("minimum", "maximum") and place in beyond:
+            continue
+        yield from _problems(violation, place)
 
 
 def _without_nulls(value: Any) -> Any:

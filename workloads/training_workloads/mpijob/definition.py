@@ -8,6 +8,15 @@ Fields: https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/apis/kubeflow/v
 
 from typing import Any, get_args
 
+from training_workloads.mpijob.api import (
+    API_VERSION,
+    KIND,
+    CleanPodPolicy,
+    Controller,
+    LauncherCreationPolicy,
+    MpiImplementation,
+    RestartPolicy,
+)
 from training_workloads.mpijob.bounds import DEADLINE_SECONDS, ENTRIES, LAUNCHERS, SLOTS, WORKERS
 from training_workloads.mpijob.pod_schema import (
     QUANTITY,
@@ -17,15 +26,6 @@ from training_workloads.mpijob.pod_schema import (
     integer,
     label_selector_schema,
     pod_template_schema,
-)
-from training_workloads.mpijob.spec import (
-    API_VERSION,
-    KIND,
-    CleanPodPolicy,
-    Controller,
-    LauncherCreationPolicy,
-    MpiImplementation,
-    RestartPolicy,
 )
 
 __all__ = ["mpi_job_definition"]

@@ -19,6 +19,7 @@ __all__ = [
     "ELASTIC_TIMEOUT",
     "EXPORT",
     "GLOO_TIMEOUT",
+    "HOROVODRUN",
     "HOSTFILE_OPTION",
     "HOSTS",
     "MAP_BY",
@@ -39,6 +40,8 @@ __all__ = [
     "options_like",
 ]
 
+#: Horovod's own launcher, whose options differ from those of MPI's.
+HOROVODRUN = "horovodrun"
 
 # A spelling of three letters or fewer is close to several options: `-n`, `-np`, `-H`.
 _SHORT = 3

@@ -11,9 +11,7 @@ from pydantic import AliasGenerator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from training_workloads.manifests.values import AMOUNT
-from training_workloads.mpijob.bounds import DEADLINE_SECONDS, LAUNCHERS, SLOTS, WORKERS
-from training_workloads.mpijob.pod_schema import template_problems
-from training_workloads.mpijob.spec import (
+from training_workloads.mpijob.api import (
     CleanPodPolicy,
     Controller,
     LauncherCreationPolicy,
@@ -21,6 +19,8 @@ from training_workloads.mpijob.spec import (
     RestartPolicy,
     job_name,
 )
+from training_workloads.mpijob.bounds import DEADLINE_SECONDS, LAUNCHERS, SLOTS, WORKERS
+from training_workloads.mpijob.pod_schema import template_problems
 from training_workloads.names import LABEL_KEY, annotations, dns_1035_label, dns_label, dns_subdomain, labels
 from training_workloads.spec import Checked, Spec
 from training_workloads.validation import MISSING, Path, Problem, Problems, at_least, instance_of, matches

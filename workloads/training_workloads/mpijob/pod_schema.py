@@ -198,7 +198,7 @@ def problems_of_decoding(validator: Any, value: Any, path: Path = ()) -> Iterato
     """Yield the problems of a value without those that the operator reads.
 
     Args:
-        validator: Of a `json_schema`.
+        validator: The validator of a `json_schema`.
         value: A value of any shape.
         path: Where it is.
     """

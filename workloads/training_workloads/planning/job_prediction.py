@@ -12,7 +12,7 @@ from training_workloads.catalog.published_rates import MASK_RCNN, RESNET50
 from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
 from training_workloads.mpijob import programs
-from training_workloads.mpijob.spec import PREDICTION_ANNOTATION
+from training_workloads.mpijob.api import PREDICTION_ANNOTATION
 from training_workloads.planning.prediction import predict
 from training_workloads.planning.training_setup import TrainingSetup, may_be_shown
 from training_workloads.validation import InputError

@@ -22,7 +22,7 @@ from training_workloads.catalog.nodes import (
 )
 from training_workloads.jobs.mpi_pods import LAUNCHER_CPU_MILLIS, LAUNCHER_MEMORY_GIB
 from training_workloads.jobs.worker_resources import worker_resources
-from training_workloads.mpijob.spec import QUEUE_LABEL
+from training_workloads.mpijob.api import QUEUE_LABEL
 from training_workloads.names import DNS_LABEL_LENGTH
 
 __all__ = [

@@ -14,18 +14,11 @@ from pathlib import Path
 from training_workloads.jobs.rank_environment import DATA_THREADS, INTRAOP_THREADS
 from training_workloads.manifests.documents import Document
 from training_workloads.manifests.values import mapping
-from training_workloads.mpijob.launch_command import (
-    DEFAULT_SLOTS,
-    HOROVODRUN,
-    HOSTFILE,
-    Launch,
-    find_launch,
-    mpirun_command,
-    unwrapped,
-)
+from training_workloads.mpijob.launch_command import Launch, find_launch
 from training_workloads.mpijob.launch_options import (
     BIND_TO,
     DISCOVERY_SCRIPT_OPTION,
+    HOROVODRUN,
     MAP_BY,
     MAX_RANKS,
     MIN_RANKS,
@@ -35,6 +28,7 @@ from training_workloads.mpijob.launch_options import (
     TAG_OUTPUT,
     Option,
 )
+from training_workloads.mpijob.launcher_argv import DEFAULT_SLOTS, HOSTFILE, mpirun_command, unwrapped
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import MISSING, InputError, Problem, at_least, enforce
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from training_workloads.manifests.documents import STANDARD_INPUT, Document, read_documents, read_manifests
 from training_workloads.manifests.values import mapping
-from training_workloads.mpijob.spec import KIND
+from training_workloads.mpijob.api import KIND
 from training_workloads.recipes import RENAMED, Recipe, find_recipes, known_recipe, recipe
 from training_workloads.run_local.torchrun_plan import runs_torchrun
 from training_workloads.validation import InputError, Problem, Problems, enforce, known_names

@@ -15,7 +15,7 @@ from training_workloads.jobs.rank_environment import rank_environment, torch_env
 from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
 from training_workloads.jobs.volumes import RUNS_DIRECTORY
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
-from training_workloads.mpijob.spec import DAY_SECONDS
+from training_workloads.mpijob.api import DAY_SECONDS
 from training_workloads.sagemaker.container_program import (
     CHECKPOINTS,
     DATA_CHANNEL,

@@ -14,9 +14,10 @@ from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder
-from training_workloads.mpijob.launch_command import HOROVODRUN, HYDRA, Launch
+from training_workloads.mpijob.launch_command import HYDRA, Launch
 from training_workloads.mpijob.launch_options import (
     BIND_TO,
+    HOROVODRUN,
     MAP_BY,
     ONE_RANK_PER_NODE,
     RANK_BY,

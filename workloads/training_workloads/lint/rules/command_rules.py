@@ -16,8 +16,8 @@ from training_workloads.lint.sources import COMMANDS
 from training_workloads.manifests.places import CONTAINERS, places
 from training_workloads.manifests.pods import Container, PodGroup
 from training_workloads.manifests.values import is_placeholder, sequence
-from training_workloads.mpijob.launch_command import HOROVODRUN, LAUNCHERS, SHELLS, commands, program_of, script_of
-from training_workloads.mpijob.launch_options import option_of
+from training_workloads.mpijob.launch_command import LAUNCHERS, SHELLS, commands, program_of, script_of
+from training_workloads.mpijob.launch_options import HOROVODRUN, option_of
 
 _OPERATORS = {"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"}
 _BUILTINS = {"cd", "export", "source", ".", "set", "unset", "ulimit", "umask", "eval"}

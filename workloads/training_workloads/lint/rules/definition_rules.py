@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from training_workloads.lint.rule import Found, error, found_of, warning
 from training_workloads.lint.sources import KUEUE
+from training_workloads.mpijob.api import QUEUE_LABEL
 from training_workloads.mpijob.pod_schema import SIZES, omitted_defaults, template_problems
-from training_workloads.mpijob.spec import QUEUE_LABEL
 from training_workloads.mpijob.view import MpiJobView
 
 

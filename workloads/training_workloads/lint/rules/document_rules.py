@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from training_workloads.lint.rule import Found, error
 from training_workloads.manifests.documents import Document
 from training_workloads.manifests.values import is_placeholder, mapping
-from training_workloads.mpijob.spec import KIND
+from training_workloads.mpijob.api import KIND
 
 
 @error(

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import HOROVODRUN
-from training_workloads.mpijob.launch_command import DISCOVERY_SCRIPT
 from training_workloads.mpijob.launch_options import CONFIG_FILE, DISCOVERY_SCRIPT_OPTION, HOSTS, SLOTS_PER_HOST
+from training_workloads.mpijob.launcher_argv import DISCOVERY_SCRIPT
 from training_workloads.mpijob.view import MpiJobView
 
 

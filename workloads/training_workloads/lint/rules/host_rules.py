@@ -8,7 +8,7 @@ from training_workloads.lint.launch_facts import has_parameter, is_open_mpi_5, w
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.sources import OPERATOR
 from training_workloads.manifests.values import is_placeholder
-from training_workloads.mpijob.launch_command import DISCOVERY_SCRIPT, HOSTFILE, HYDRA, Launch, script_of
+from training_workloads.mpijob.launch_command import HYDRA, Launch, script_of
 from training_workloads.mpijob.launch_options import (
     CONFIG_FILE,
     DISCOVERY_SCRIPT_OPTION,
@@ -17,6 +17,7 @@ from training_workloads.mpijob.launch_options import (
     MCA,
     is_option_of_hydra,
 )
+from training_workloads.mpijob.launcher_argv import DISCOVERY_SCRIPT, HOSTFILE
 from training_workloads.mpijob.view import MpiJobView
 
 _HOSTFILE_PARAMETERS = ("prte_default_hostfile",)

@@ -11,9 +11,9 @@ from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import OPERATOR, OPERATOR_VALIDATION
 from training_workloads.manifests.values import is_placeholder, whole
+from training_workloads.mpijob.api import QUEUE_LABEL, LauncherCreationPolicy, RestartPolicy
 from training_workloads.mpijob.launch_command import commands, program_of
 from training_workloads.mpijob.launch_options import DISCOVERY_SCRIPT_OPTION
-from training_workloads.mpijob.spec import QUEUE_LABEL, LauncherCreationPolicy, RestartPolicy
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.names import DNS_1035_CHARACTERS, DNS_LABEL_LENGTH
 from training_workloads.validation import known_names

@@ -18,15 +18,7 @@ from training_workloads.lint.purpose import runs_network_test
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.sources import MPIRUN, OPERATOR
 from training_workloads.manifests.values import is_placeholder
-from training_workloads.mpijob.launch_command import (
-    HOSTFILE,
-    LAUNCHERS,
-    Launch,
-    commands,
-    program_of,
-    script_of,
-    shell_words,
-)
+from training_workloads.mpijob.launch_command import LAUNCHERS, Launch, commands, program_of, script_of, shell_words
 from training_workloads.mpijob.launch_options import (
     CONFIG_FILE,
     DISCOVERY_SCRIPT_OPTION,
@@ -37,6 +29,7 @@ from training_workloads.mpijob.launch_options import (
     RANKS,
     RANKS_PER_NODE,
 )
+from training_workloads.mpijob.launcher_argv import HOSTFILE
 from training_workloads.mpijob.view import MpiJobView
 
 # Programs that start no ranks.

@@ -11,7 +11,7 @@ from typing import Any
 from training_workloads.lint.rule import Found, warning
 from training_workloads.manifests.values import mapping
 from training_workloads.manifests.workload import WorkloadView
-from training_workloads.mpijob.spec import QUEUE_LABEL
+from training_workloads.mpijob.api import QUEUE_LABEL
 from training_workloads.validation import Path
 
 _PREFIX, _, _QUEUE = QUEUE_LABEL.rpartition("/")

@@ -13,7 +13,7 @@ from training_workloads.lint.rule import Found, error, found_of
 from training_workloads.manifests.schema_problems import SchemaProblem, schema_problems
 from training_workloads.manifests.values import is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView
-from training_workloads.mpijob.spec import API_VERSION, KIND
+from training_workloads.mpijob.api import API_VERSION, KIND
 from training_workloads.validation import Path, dotted
 
 __all__ = ["fix_of", "is_of_training_operator", "problems_of"]

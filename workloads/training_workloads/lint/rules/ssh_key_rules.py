@@ -11,7 +11,7 @@ from training_workloads.lint.launch_facts import has_parameter
 from training_workloads.lint.rule import Found, error
 from training_workloads.lint.sources import OPERATOR
 from training_workloads.manifests.values import is_placeholder, mapping, sequence
-from training_workloads.mpijob.launch_command import HOSTFILE
+from training_workloads.mpijob.launcher_argv import HOSTFILE
 from training_workloads.mpijob.view import MpiJobView, Replica
 
 # The operator's default.
