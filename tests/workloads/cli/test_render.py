@@ -106,7 +106,15 @@ def test_limits_and_binding(render: Render) -> None:
     [
         (["tensorboard", "--workers=3", "--queue=x"], ["--queue", "--workers"]),
         (["digits-spot", "--min-workers=9"], ["--min-workers"]),
-        (["stage-data", "--source=s3://b/x"], ["--service-account"]),
+        (["stage-data", "--source=s3://bucket/x/"], ["--service-account"]),
+        (
+            ["stage-data", "--source=x", "--pods=0", "--workers=2", "--name=A_"],
+            ["--name", "--pods", "--service-account", "--source", "--workers"],
+        ),
+        (["stage-data", "--source=x", "--service-account=x", "--pods=0"], ["--pods", "--source"]),
+        (["digits", "--name=A_", "--workers=0", "--queue=B_"], ["--name", "--queue", "--workers"]),
+        (["digits", "nccl-p4d", "--name=x", "--image="], ["--image", "--name"]),
+        (["digits", "--efa-interfaces=4"], ["--efa-interfaces"]),
         (["nccl-p5", "--efa-interfaces=33"], ["--efa-interfaces"]),
         (["digits-p4d", "--gpus-per-worker=3"], ["--gpus-per-worker"]),
         (["digits", "--instance-type=p4d.24xlage"], ["--instance-type"]),

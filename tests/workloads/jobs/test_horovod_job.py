@@ -138,6 +138,19 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
         ({"environment": {"EPOCHS": 3}}, "'environment.EPOCHS' is 3; give a text without NUL characters, in quotes"),
         ({"environment": {"A": "x\0y"}}, r"'environment.A' is 'x\x00y'; give a text without NUL characters, in quotes"),
         (
+            {"environment": {"NCCL_SOCKET_IFNAME": "=lo"}},
+            "'environment.NCCL_SOCKET_IFNAME' is '=lo', but through it a worker reaches only itself; give eth0",
+        ),
+        ({"environment": {"HOROVOD_GLOO_IFACE": "lo"}}, "'environment.HOROVOD_GLOO_IFACE' is 'lo', but through it"),
+        (
+            {"environment": {"NCCL_SOCKET_IFNAME": "^eth"}},
+            "'environment.NCCL_SOCKET_IFNAME' is '^eth', but it excludes eth0, the only interface of a pod; give eth0",
+        ),
+        (
+            {"volumes": (SharedVolume(mount_path="/home/mpiuser/.ssh"),)},
+            "'volumes[0].mount_path' is '/home/mpiuser/.ssh', but the operator mounts the job's ssh keys at",
+        ),
+        (
             {"command": ("python", "a\0.py")},
             r"'command' is ['python', 'a\x00.py']; give the program that",
         ),
@@ -188,6 +201,21 @@ def test_rejects_what_cannot_run(change: dict[str, Any], message: str, job_spec:
     with pytest.raises(InputError) as caught:
         job_spec.replaced(**change)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"environment": {"NCCL_SOCKET_IFNAME": "^lo,docker"}},
+        {"environment": {"NCCL_SOCKET_IFNAME": "^=eth"}},
+        {"environment": {"GLOO_SOCKET_IFNAME": "net1"}},
+        # All ranks are in one pod.
+        {"environment": {"NCCL_SOCKET_IFNAME": "lo"}, "workers": 1},
+        {"volumes": (SharedVolume(mount_path="/home/mpiuser/.sshd"),)},
+    ],
+)
+def test_accepts_what_can_run_somewhere(change: dict[str, Any], job_spec: HorovodJobSpec) -> None:
+    assert job_spec.replaced(**change)
 
 
 def test_an_image_may_be_known_only_at_deployment(job_spec: HorovodJobSpec) -> None:

@@ -157,11 +157,11 @@ def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, 
         ({"placement_group": "gpu"}, "'placement_group' is 'gpu'; give true or false"),
         (
             {"node_group": "gpu", "spread_over": "training-cluster/node-group"},
-            "'spread_over' is 'training-cluster/node-group', but node_group keeps all workers in one group",
+            "'spread_over' is 'training-cluster/node-group', but all workers are in one node group",
         ),
         (
             {"placement_group": True, "spread_over": "training-cluster/placement-group"},
-            "'spread_over' is 'training-cluster/placement-group', but placement_group keeps all workers in one group",
+            "'spread_over' is 'training-cluster/placement-group', but all workers are in one placement group",
         ),
         (
             {"placement_group": True, "capacity_type": "CAPACITY_BLOCK"},
@@ -169,7 +169,7 @@ def test_two_jobs_side_by_side_select_only_their_pods(job_spec: HorovodJobSpec, 
         ),
         (
             {"queue": "gpu", "required_topology": "a", "preferred_topology": "b"},
-            "'preferred_topology' is 'b', but required_topology is given too; give one of the two",
+            "'preferred_topology' is 'b', but a required topology is given too; give one of the two",
         ),
         (
             {"preferred_topology": "a"},

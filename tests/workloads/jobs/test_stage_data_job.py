@@ -88,7 +88,7 @@ def test_several_pods_share_the_files() -> None:
         ({"class_folders": "/efs/data"}, "'class_folders' is '/efs/data'; give a folder of the file system"),
         (
             {"class_folders": "data/imagenet", "pods": 4},
-            "'class_folders' is 'data/imagenet', but 4 pods share the files, and none has all of them; set 'pods' to 1",
+            "'class_folders' is 'data/imagenet', but 4 pods share the files, and none has all of them; use 1 pod",
         ),
         ({"file_system": "s3"}, "'file_system' is 's3'; give one of lustre, efs"),
         ({"pods": 0}, "'pods' is 0; give 1 or more"),

@@ -290,7 +290,8 @@ def test_an_image_of_ones_own_is_not_checked() -> None:
         ({"efa_interfaces": -1}, "'efa_interfaces' is -1; give 0 or more"),
         (
             {"efa_interfaces": 1, "gpus_per_worker": 4},
-            "'gpus_per_worker' is 4, but with efa_interfaces each worker is a whole node; omit it",
+            "'efa_interfaces' is 1, but a number is for whole nodes, and a worker has 4 of the 8 GPUs of p4d.24xlarge; "
+            "omit it, or give each worker all 8 GPUs",
         ),
         (
             {"environment": {"WORLD_SIZE": "16"}},

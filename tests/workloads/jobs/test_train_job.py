@@ -88,8 +88,7 @@ def test_its_pods_are_changed_as_those_of_a_job() -> None:
     [
         (
             {"max_workers": 4},
-            "'max_workers' is 4, but of a TrainJob its number of workers is fixed; omit it, or omit kind for a Job of "
-            "Kubernetes",
+            "'max_workers' is 4, but of a TrainJob its number of workers is fixed; omit it, or use a Job of Kubernetes",
         ),
         ({"min_workers": 2}, "'min_workers' is 2, but of a TrainJob its number of workers is fixed"),
         ({"max_restarts": 3}, "'max_restarts' is 3, but of a TrainJob failurePolicy of its runtime decides on"),
@@ -102,6 +101,10 @@ def test_its_pods_are_changed_as_those_of_a_job() -> None:
         ),
         ({"scheduling": Scheduling(spread_over="kubernetes.io/hostname")}, "a patch of its pods does not have it"),
         ({"name": "a" * 51}, "Kubernetes names pods '<name>-node-0-99999', of at most 63 characters"),
+        (
+            {"environment": {"PET_NNODES": "3"}},
+            "'environment.PET_NNODES' is '3', but the trainer sets it in a TrainJob; omit it",
+        ),
         ({"kind": "PyTorchJob"}, "'kind' is 'PyTorchJob'; give one of Job, TrainJob"),
     ],
 )

@@ -75,11 +75,10 @@ def render(recipes: tuple[str, ...], name: str | None, outdir: str, **options: A
     folder, found, pushed = output_folder(outdir), find_recipes(), pushed_images()
     default = [] if recipes else _default_recipes(found)
     chosen = list(dict.fromkeys(recipes)) or [each.name for each in default if not each.needs]
-    if name is not None and len(chosen) != 1:
-        allowed = f"{len(chosen)} recipes are rendered"
-        raise InputError(Problem(path=("name",), given=name, allowed=allowed, fix="give one recipe"))
-    specs: list[Any] = [recipe(each, name, among=found, scheduling=scheduling, **given) for each in chosen]
-    specs = [spec.replaced(image=pushed.get(spec.image, spec.image)) for spec in specs]
+    specs = [
+        spec.replaced(image=pushed.get(spec.image, spec.image))
+        for spec in _specs(chosen, name, among=found, scheduling=scheduling, **given)
+    ]
     # Here, because it starts Node.js.
     from training_workloads.rendering import render_jobs
 
@@ -88,6 +87,26 @@ def render(recipes: tuple[str, ...], name: str | None, outdir: str, **options: A
         print(path)
     for warning in [*warnings, *_notes(sorted({spec.image for spec in specs}), pushed), *_skipped(default)]:
         print(warning, file=sys.stderr)
+
+
+def _specs(recipes: Sequence[str], name: str | None, **given: Any) -> list[Any]:
+    """Return the jobs of recipes.
+
+    Raises:
+        InputError: Values are not allowed; every problem of every recipe.
+    """
+    specs, problems = [], []
+    if name is not None and len(recipes) != 1:
+        allowed = f"{len(recipes)} recipes are rendered"
+        problems.append(Problem(path=("name",), given=name, allowed=allowed, fix="give one recipe"))
+        name = None
+    for each in recipes:
+        try:
+            specs.append(recipe(each, name, **given))
+        except InputError as error:
+            problems += error.problems
+    check(problems)
+    return specs
 
 
 def _default_recipes(found: Mapping[str, Recipe]) -> list[Recipe]:

@@ -9,6 +9,13 @@ from training_workloads.jobs.gpu_pods import GpuNodesSpec, GpuPods, LimitsSpec
 from training_workloads.jobs.pod_template import ServiceAccount
 from training_workloads.jobs.volumes import SharedVolume, shared_volumes
 from training_workloads.jobs.worker_resources import WorkerResources, gpus_that_fit, worker_resources
+from training_workloads.manifests.interfaces import (
+    INTERFACE_VARIABLES,
+    LOOPBACK,
+    NCCL_INTERFACES,
+    POD_INTERFACE,
+    names_interface,
+)
 from training_workloads.spec import Checked
 from training_workloads.validation import Problem, Problems, at_least, matches
 
@@ -75,10 +82,29 @@ def _gpus(spec: GpuJobSpec) -> Problems:
     if spec.gpus_per_worker is None:
         return
     yield from gpus_that_fit(spec.instance, spec.gpus_per_worker, spec.efa_interfaces)
-    if spec.efa_interfaces and spec.gpus_per_worker != spec.instance.gpus:
-        allowed = "with efa_interfaces each worker is a whole node"
-        path, related = ("gpus_per_worker",), (("efa_interfaces",),)
-        yield Problem(path=path, given=spec.gpus_per_worker, allowed=allowed, fix="omit it", related=related)
+    if spec.efa_interfaces and spec.gpus_per_worker < spec.instance.gpus:
+        gpus = f"{spec.instance.gpus} GPUs of {spec.instance.name}"
+        yield Problem(
+            path=("efa_interfaces",),
+            given=spec.efa_interfaces,
+            allowed=f"a number is for whole nodes, and a worker has {spec.gpus_per_worker} of the {gpus}",
+            fix=f"omit it, or give each worker all {spec.instance.gpus} GPUs",
+            related=(("gpus_per_worker",),),
+        )
+
+
+@GpuJobSpec.rule
+def _interfaces(spec: GpuJobSpec) -> Problems:
+    """Reject interfaces through which no worker reaches another one."""
+    for name in INTERFACE_VARIABLES:
+        value = spec.environment.get(name, "")
+        if value.removeprefix("=") == LOOPBACK and spec.workers > 1:
+            allowed = "through it a worker reaches only itself"
+        elif name == NCCL_INTERFACES and value.startswith("^") and names_interface(name, value, POD_INTERFACE):
+            allowed = f"it excludes {POD_INTERFACE}, the only interface of a pod"
+        else:
+            continue
+        yield Problem(path=("environment", name), given=value, allowed=allowed, fix=f"give {POD_INTERFACE}, or omit it")
 
 
 class ElasticGpuJobSpec(GpuJobSpec):

@@ -141,7 +141,7 @@ def _one_group(scheduling: Scheduling) -> Problems:
     kept = {"node_group": scheduling.node_group is not None, "placement_group": scheduling.placement_group}
     if any(kept.values()) and scheduling.spread_over in groups:
         name = next(name for name, is_kept in kept.items() if is_kept)
-        allowed = f"{name} keeps all workers in one group"
+        allowed = f"all workers are in one {name.replace('_', ' ')}"
         fix, related = "give one of the two", ((name,),)
         yield Problem(path=("spread_over",), given=scheduling.spread_over, allowed=allowed, fix=fix, related=related)
     if kept["placement_group"] and scheduling.capacity_type == _BLOCK:
@@ -149,7 +149,7 @@ def _one_group(scheduling: Scheduling) -> Problems:
             path=("placement_group",),
             given=True,
             allowed="the nodes of a Capacity Block have none: EC2 places them close to each other itself",
-            fix="omit it, and give node_group to keep the job in one block",
+            fix="omit it, and name the node group to keep the job in one block",
             related=(("capacity_type",),),
         )
 
@@ -158,12 +158,12 @@ def _one_group(scheduling: Scheduling) -> Problems:
 def _topology(scheduling: Scheduling) -> Problems:
     given = [name for name in _TOPOLOGIES if getattr(scheduling, name) is not None]
     if len(given) > 1:
-        value, allowed = scheduling.preferred_topology, "required_topology is given too"
+        value, allowed = scheduling.preferred_topology, "a required topology is given too"
         path, related = ("preferred_topology",), (("required_topology",),)
         yield Problem(path=path, given=value, allowed=allowed, fix="give one of the two", related=related)
     elif given and scheduling.queue is None:
         value, allowed = getattr(scheduling, given[0]), "Kueue places the workers, and the job has no queue"
-        fix = "give a queue, or colocate_in instead"
+        fix = "give a queue, or colocate the workers by the node label"
         yield Problem(path=(given[0],), given=value, allowed=allowed, fix=fix, related=(("queue",),))
 
 

@@ -8,6 +8,7 @@ fields of a pod alone: tests/train_job_definition.py has the pinned definition.
 from typing import Any
 
 from training_workloads.jobs.gpu_job import GpuJobSpec
+from training_workloads.manifests.torchrun import RESERVED_BY_TRAINER
 from training_workloads.names import leaves_room
 from training_workloads.validation import Problem, Problems
 
@@ -83,10 +84,14 @@ def expressible_as_train_job(spec: Any) -> Problems:
     for name in _ONLY_A_JOB_PLACES:
         if (given := getattr(spec.scheduling, name)) is not None:
             yield _problem(("scheduling", name), given, "a patch of its pods does not have it")
+    for name in RESERVED_BY_TRAINER:
+        if given := spec.environment.get(name):
+            allowed = "the trainer sets it in a TrainJob"
+            yield Problem(path=("environment", name), given=given, allowed=allowed, fix="omit it")
     # JobSet's name of the last pod.
     yield from leaves_room("name", spec.name, f"{NODES_SUFFIX}-99999", "Kubernetes")
 
 
 def _problem(path: tuple[str, ...], given: Any, why: str) -> Problem:
-    fix = "omit it, or omit kind for a Job of Kubernetes"
+    fix = "omit it, or use a Job of Kubernetes"
     return Problem(path=path, given=given, allowed=f"of a TrainJob {why}", fix=fix, related=(("kind",),))

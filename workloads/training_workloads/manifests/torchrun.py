@@ -4,7 +4,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Torchrun", "own_words", "torchrun"]
+__all__ = ["RESERVED_BY_TRAINER", "Torchrun", "own_words", "torchrun"]
+
+#: Variables of torchrun that Kubeflow's trainer sets, and rejects in a TrainJob.
+#: https://github.com/kubeflow/trainer/blob/v2.1.0/pkg/constants/constants.go (TorchRunReservedEnvNames)
+RESERVED_BY_TRAINER = ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT")
 
 _MODULES = ("torch.distributed.run", "torch.distributed.launch")
 

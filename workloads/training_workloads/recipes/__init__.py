@@ -1,7 +1,7 @@
 """Complete jobs, named by model and hardware; derive your own with `replaced`, or see `recipe_sources`."""
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from training_workloads.recipes.built_in import NEEDS, RECIPES, RENAMED
 from training_workloads.recipes.recipe_sources import Recipe, built_in_recipes, find_recipes, recipe_names
@@ -9,6 +9,8 @@ from training_workloads.validation import MISSING, InputError, Problem, Problems
 
 if TYPE_CHECKING:
     from training_workloads.jobs.kinds import JobSpec
+
+_Made = TypeVar("_Made")
 
 __all__ = ["NEEDS", "RECIPES", "RENAMED", "Recipe", "find_recipes", "known_recipe", "recipe", "recipe_names"]
 
@@ -31,34 +33,71 @@ def recipe(
         changes: Fields of the job that differ from the recipe's.
 
     Raises:
-        InputError: There is no such recipe, it has a mistake, a field that it needs is missing, or its kind of job does
-            not have a field.
+        InputError: There is no such recipe, it has a mistake, a field that it needs is missing, its kind of job does
+            not have a field, or a value is not allowed.
     """
     known = built_in_recipes() if among is None else among
     check(known_recipe(name, known))
-    needs = known[name].needs
-    check(
-        Problem(path=(field,), given=MISSING, allowed=f"{name} needs it", fix=f"give {what}")
-        for field, what in needs.items()
-        if field not in changes
-    )
-    spec: Any = known[name].job(job_name, **{field: changes[field] for field in needs})
+    found = known[name]
+    spec, wrong_name = _started(found, job_name, changes)
     own = set(type(spec).model_fields)
     scheduled = scheduling if "scheduling" in own else None
     given = {**changes, **({} if scheduled else scheduling or {})}
-    strange = [
-        Problem(path=(field,), given=given[field], allowed=f"{name} does not have it", fix=_recipes_with(field))
-        for field in sorted(set(given) - own)
-    ]
-    try:
-        values = {field: value for field, value in changes.items() if field in own}
-        if scheduled:
-            values["scheduling"] = spec.scheduling.replaced(**scheduled)
-        made: JobSpec = spec.replaced(**values)
-    except InputError as error:
-        raise InputError(*strange, *error.problems) from None
-    check(strange)
+    values = {field: value for field, value in changes.items() if field in own}
+    wrong_place: Iterable[Problem] = ()
+    if scheduled:
+        placed, wrong_place = _tried(lambda: spec.scheduling.replaced(**scheduled))
+        values |= {"scheduling": placed} if placed else {}
+    made: JobSpec | None
+    made, wrong = _tried(lambda: spec.replaced(**values))
+    check(wrong_name, _strange(name, given, own), wrong_place, wrong)
+    assert made is not None
     return made
+
+
+def _started(found: Recipe, job_name: str | None, changes: Mapping[str, Any]) -> tuple[Any, Iterable[Problem]]:
+    """Return the job of a recipe before its changes, and the problems of its name; then it has the recipe's own.
+
+    Raises:
+        InputError: A value that the recipe needs is missing or wrong, or the recipe has a mistake.
+    """
+    missing = [
+        Problem(path=(field,), given=MISSING, allowed=f"{found.name} needs it", fix=f"give {what}")
+        for field, what in found.needs.items()
+        if field not in changes
+    ]
+    if missing:
+        check(missing, _of_the_others(found, job_name, changes))
+    needed = {field: changes[field] for field in found.needs}
+    spec, wrong = _tried(lambda: found.job(job_name, **needed))
+    if spec is None and job_name is not None:
+        spec, _ = _tried(lambda: found.job(**needed))
+    if spec is None:
+        check(wrong, _of_the_others(found, job_name, changes) if found.needs else ())
+    return spec, wrong
+
+
+def _of_the_others(found: Recipe, job_name: str | None, changes: Mapping[str, Any]) -> Problems:
+    """Yield the problems of the values of a recipe without those that are missing."""
+    kind = get_type_hints(found.load())["return"]
+    yield from _strange(found.name, changes, set(kind.model_fields))
+    given = {field: value for field, value in changes.items() if field in kind.model_fields}
+    _, wrong = _tried(lambda: kind(name=found.name if job_name is None else job_name, **given))
+    yield from (problem for problem in wrong if problem.given is not MISSING)
+
+
+def _strange(name: str, given: Mapping[str, Any], own: set[str]) -> Problems:
+    for field in sorted(set(given) - own):
+        allowed = f"{name} does not have it"
+        yield Problem(path=(field,), given=given[field], allowed=allowed, fix=_recipes_with(field))
+
+
+def _tried(make: Callable[[], _Made]) -> tuple[_Made | None, tuple[Problem, ...]]:
+    """Return the result of a function, or None and the problems that it raises."""
+    try:
+        return make(), ()
+    except InputError as error:
+        return None, error.problems
 
 
 def known_recipe(name: str, known: Iterable[str]) -> Problems:

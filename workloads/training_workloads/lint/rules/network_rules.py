@@ -6,27 +6,17 @@ from collections.abc import Iterator
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.lint.rules.rendezvous_rules import addresses
 from training_workloads.lint.variables import Variable, set_variables
+from training_workloads.manifests.interfaces import (
+    INTERFACE_VARIABLES,
+    LOOPBACK,
+    NCCL_INTERFACES,
+    POD_INTERFACE,
+    names_interface,
+)
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.sshd_command import sshd_of, worker_commands
-
-_POD_INTERFACE, _LOOPBACK = "eth0", "lo"
-
-_NCCL = "NCCL_SOCKET_IFNAME"
-
-# Variables with interfaces. NCCL's are prefixes, where `=` means the whole name and `^` excludes
-# (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-socket-ifname), the others whole names.
-_INTERFACES = (
-    _NCCL,
-    "GLOO_SOCKET_IFNAME",
-    "TP_SOCKET_IFNAME",
-    "HOROVOD_GLOO_IFACE",
-    "OMPI_MCA_btl_tcp_if_include",
-    "OMPI_MCA_oob_tcp_if_include",
-    "PRTE_MCA_oob_tcp_if_include",
-    "PRTE_MCA_prte_if_include",
-)
 
 # Options of mpirun and horovodrun with interfaces.
 _OPTION = re.compile(
@@ -44,7 +34,7 @@ _MORE_NETWORKS = ("k8s.v1.cni.cncf.io/networks", "k8s.amazonaws.com/nicConfig", 
 
 def _interfaces(workload: WorkloadView) -> Iterator[Variable]:
     """Yield each place that names interfaces: variables, and options of mpirun and horovodrun."""
-    yield from set_variables(workload, _INTERFACES)
+    yield from set_variables(workload, INTERFACE_VARIABLES)
     for container in workload.containers:
         for matched in _OPTION.finditer(" ".join(container.argv)):
             name, value = matched["mca"] or matched["flag"], matched["value"].strip("\"'")
@@ -63,19 +53,9 @@ def _has_more_networks(pods: PodGroup) -> bool:
     return is_given or bool(pods.pod.get("resourceClaims"))
 
 
-def _is(interface: str, variable: Variable) -> bool:
-    """Return whether the value of a variable includes an interface."""
-    value = variable.value
-    names = [name.strip() for name in value.lstrip("^=").split(",")]
-    if variable.name == _NCCL and not value.lstrip("^").startswith("="):
-        return any(interface.startswith(name) for name in names if name)
-    return interface in names
-
-
 def _written(variable: Variable) -> str:
-    return (
-        f"{variable.name} {variable.value}" if variable.name not in _INTERFACES else f"{variable.name}={variable.value}"
-    )
+    between = "=" if variable.name in INTERFACE_VARIABLES else " "
+    return f"{variable.name}{between}{variable.value}"
 
 
 @error(
@@ -89,11 +69,12 @@ def host_network_interface(workload: WorkloadView) -> Iterator[Found]:
         return
     for variable in _interfaces(workload):
         names = variable.value.lstrip("=").split(",")
-        is_excluding = variable.value.startswith("^") and variable.name == _NCCL
-        if is_excluding or _is(_POD_INTERFACE, variable) or not all(map(_OF_A_NODE.match, names)):
+        is_excluding = variable.value.startswith("^") and variable.name == NCCL_INTERFACES
+        is_right = is_excluding or names_interface(variable.name, variable.value, POD_INTERFACE)
+        if is_right or not all(map(_OF_A_NODE.match, names)):
             continue
-        problem = f"sets {_written(variable)}, but a pod's interface is {_POD_INTERFACE}"
-        instead = "^lo,docker,veth" if variable.name == _NCCL else _POD_INTERFACE
+        problem = f"sets {_written(variable)}, but a pod's interface is {POD_INTERFACE}"
+        instead = "^lo,docker,veth" if variable.name == NCCL_INTERFACES else POD_INTERFACE
         yield Found(variable.path, problem, f"write {_written(variable._replace(value=instead))}, or remove it")
 
 
@@ -105,11 +86,12 @@ def excluded_interface(workload: WorkloadView) -> Iterator[Found]:
     """`^eth0`: the pod's only interface is excluded."""
     if _on_the_node(workload) or any(_has_more_networks(pods) for pods in workload.rank_groups):
         return
-    for variable in (*set_variables(workload, (_NCCL, *_EXCLUDED)), *_excluded(workload)):
-        excludes = variable.name != _NCCL or variable.value.startswith("^")
-        if excludes and _is(_POD_INTERFACE, variable):
-            problem = f"sets {_written(variable)}, which excludes {_POD_INTERFACE}, the only interface of a pod"
-            instead = f"write {_NCCL}=^lo,docker,veth, or remove it" if variable.name == _NCCL else "remove it"
+    for variable in (*set_variables(workload, (NCCL_INTERFACES, *_EXCLUDED)), *_excluded(workload)):
+        excludes = variable.name != NCCL_INTERFACES or variable.value.startswith("^")
+        if excludes and names_interface(variable.name, variable.value, POD_INTERFACE):
+            problem = f"sets {_written(variable)}, which excludes {POD_INTERFACE}, the only interface of a pod"
+            is_nccl = variable.name == NCCL_INTERFACES
+            instead = f"write {NCCL_INTERFACES}=^lo,docker,veth, or remove it" if is_nccl else "remove it"
             yield Found(variable.path, problem, instead)
 
 
@@ -130,9 +112,9 @@ def loopback_interface(workload: WorkloadView) -> Iterator[Found]:
     if _pods(workload) < 2:
         return
     for variable in _interfaces(workload):
-        if variable.value.lstrip("=") == _LOOPBACK:
+        if variable.value.lstrip("=") == LOOPBACK:
             problem = f"sets {_written(variable)}, through which no other pod can be reached"
-            fix = f"write {_written(variable._replace(value=_POD_INTERFACE))}, or remove it"
+            fix = f"write {_written(variable._replace(value=POD_INTERFACE))}, or remove it"
             yield Found(variable.path, problem, fix)
 
 

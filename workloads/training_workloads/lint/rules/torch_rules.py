@@ -12,7 +12,7 @@ from training_workloads.catalog.nodes import GPU_RESOURCE
 from training_workloads.lint.rule import Found, error, warning
 from training_workloads.manifests.other_workloads import BatchJob, JobSetView, JobView, TrainJobView
 from training_workloads.manifests.pods import Container
-from training_workloads.manifests.torchrun import Torchrun, torchrun
+from training_workloads.manifests.torchrun import RESERVED_BY_TRAINER, Torchrun, torchrun
 from training_workloads.manifests.values import is_placeholder, mapping, whole
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.validation import known_names
@@ -222,10 +222,6 @@ def torchrun_option(workload: WorkloadView) -> Iterator[Found]:
             yield Found(container.argv_path("torch"), problem, fix)
 
 
-# https://github.com/kubeflow/trainer/blob/v2.1.0/pkg/constants/constants.go (TorchRunReservedEnvNames)
-_RESERVED = ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT")
-
-
 @error(
     "The webhook rejects the TrainJob: `must not have reserved envs` ([torch plugin]("
     "https://github.com/kubeflow/trainer/blob/v2.1.0/pkg/runtime/framework/plugins/torch/torch.go))"
@@ -237,7 +233,7 @@ def reserved_variable(workload: WorkloadView) -> Iterator[Found]:
         return
     for container in workload.containers:
         for name, (_, path) in container.environment.items():
-            if name in _RESERVED:
+            if name in RESERVED_BY_TRAINER:
                 yield Found(
                     path, f"sets {name}, and the TrainJob is rejected", "remove it: numNodes and the trainer set it"
                 )
