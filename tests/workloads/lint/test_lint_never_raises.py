@@ -47,13 +47,14 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [found for key, inner in inside for found in [(*path, key), *places(inner, (*path, key))]]
 
 
-PLACES = places(changed({}))
+PORTS = {"WORKER-CONTAINER ports": [{"name": "ssh", "containerPort": 22}]}
+PLACES = places(changed(PORTS))
 
 
 @st.composite
 def broken_jobs(draw: st.DrawFn) -> dict[str, Any]:
     """A right job without some of its parts, or with junk in their place."""
-    job = changed({})
+    job = changed(PORTS)
     for path in draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=4)):
         at: Any = job
         for key in path[:-1]:
@@ -104,6 +105,11 @@ def test_any_spec_is_linted(spec: Any, kind: str) -> None:
 @given(st.lists(JUNK, max_size=3))
 def test_any_documents_are_linted(documents: list[Any]) -> None:
     assert len(lint_documents(documents)) == len(documents)
+
+
+@pytest.mark.parametrize("name", [["ssh"], {"a": 1}])
+def test_a_port_whose_name_is_no_text_is_linted(name: Any) -> None:
+    check(lint_manifest(changed({"WORKER-CONTAINER ports": [{"name": name, "containerPort": 22}]})))
 
 
 @settings(max_examples=60, deadline=None)

@@ -64,15 +64,15 @@ class TopLevel(Group):
                 module, _, name = commands[cmd_name][0].partition(":")
                 command: click.Command = getattr(import_module(f"training_workloads.cli.{module}"), name)
                 return command
-        return next((_load(each) for each in _entry_points() if each.name == cmd_name), None)
+        found = _added().get(cmd_name)
+        return _load(found) if found else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""
         for heading, commands in COMMANDS.items():
             rows = [(name, line) for name, (_, line) in commands.items()]
             if heading == _MORE:
-                added = [(name, self.get_command(ctx, name)) for name in _added()]
-                rows += [(name, group.get_short_help_str(formatter.width)) for name, group in added if group]
+                rows += [(name, _load(each).get_short_help_str(formatter.width)) for name, each in _added().items()]
             with formatter.section(heading):
                 formatter.write_dl(rows)
 
@@ -83,17 +83,16 @@ def _entry_points() -> "EntryPoints":
     return entry_points(group=_ENTRY_POINTS)
 
 
-def _added() -> list[str]:
+def _added() -> dict[str, "EntryPoint"]:
+    """Return the groups of other packages by name; of two with one name the first."""
     own = {name for commands in COMMANDS.values() for name in commands}
-    return sorted({each.name for each in _entry_points()} - own)
+    found = {each.name: each for each in reversed(_entry_points()) if each.name not in own}
+    return dict(sorted(found.items()))
 
 
 @cache
 def _load(found: "EntryPoint") -> click.Command:
     """Return the group of an entry point; if it cannot be imported, a command that says so."""
-    # Here, because only this needs it.
-    from training_workloads.recipes.user_code import described
-
     package = found.dist.name if found.dist else found.value
     try:
         # What a package prints at its import would be a candidate of the shell's completion.
@@ -103,6 +102,9 @@ def _load(found: "EntryPoint") -> click.Command:
     except (Exception, SystemExit) as error:
         if package == "cdk-training-cluster":
             raise
+        # Here, because only this needs it.
+        from training_workloads.recipes.user_code import described
+
         return _failing(found.name, f"{found.value} raises {described(error)}", f"fix or uninstall {package}")
     if not isinstance(group, click.Command):
         return _failing(found.name, f"{found.value} is not a click.Group", f"fix or uninstall {package}")

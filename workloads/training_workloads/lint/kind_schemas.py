@@ -16,7 +16,8 @@ from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.lint.job_schemas import JOB_SCHEMAS, JOB_SPEC, OBJECT_META, POD_TEMPLATE, QUANTITY
 from training_workloads.manifests.schema_problems import AMOUNT_SCHEMA, NUMBER_OR_TEXT, validator_of_schema
 from training_workloads.mpijob.api import KIND
-from training_workloads.mpijob.decoding import mpi_job_schema
+from training_workloads.mpijob.definition import mpi_job_schema
+from training_workloads.mpijob.pod_schema import json_schema
 
 __all__ = ["fields_of", "is_closed", "items_of", "required_of", "schema_of", "types_of", "validator_of"]
 
@@ -129,12 +130,9 @@ def _registry(kind: str) -> Any:
 
 
 def _mpi_job() -> Any:
-    schema = _closed(mpi_job_schema())
+    schema = _closed(json_schema(mpi_job_schema({"$ref": POD_TEMPLATE})))
     # The API server writes the status itself.
     schema["properties"] |= {"metadata": {"$ref": OBJECT_META}, "status": {}}
-    replicas = schema["properties"]["spec"]["properties"]["mpiReplicaSpecs"]["properties"]
-    for replica in replicas.values():
-        replica["properties"]["template"] = {"$ref": POD_TEMPLATE}
     return schema
 
 

@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 
 from training_workloads.manifests.schema_problems import SchemaProblem, validator_of_schema
-from training_workloads.mpijob.definition import mpi_job_definition
-from training_workloads.mpijob.pod_schema import SIZES, json_schema, problems_of_decoding
+from training_workloads.mpijob.definition import mpi_job_schema
+from training_workloads.mpijob.pod_schema import SIZES, json_schema, pod_template_schema, problems_of_decoding
 
-__all__ = ["decoding_failures", "decoding_problems", "mpi_job_schema"]
+__all__ = ["decoding_failures", "decoding_problems"]
 
 # Of the values beyond a bound it alone ends the operator, for want of memory.
 _WORKERS = ("spec", "mpiReplicaSpecs", "Worker", "replicas")
@@ -50,16 +50,9 @@ def decoding_problems(job: Any) -> Iterator[SchemaProblem]:
     yield from problems_of_decoding(_job_validator(), job)
 
 
-def mpi_job_schema() -> dict[str, Any]:
-    """Return the definition's schema of an MPIJob as a JSON schema."""
-    (version,) = mpi_job_definition()["spec"]["versions"]
-    schema: dict[str, Any] = json_schema(version["schema"]["openAPIV3Schema"])
-    return schema
-
-
 @cache
 def _job_validator() -> Any:
-    schema = mpi_job_schema()
+    schema = json_schema(mpi_job_schema(pod_template_schema()))
     # The API server checks the metadata of every object.
     return validator_of_schema(schema | {"properties": schema["properties"] | {"metadata": {}}})
 

@@ -28,7 +28,7 @@ from training_workloads.mpijob.pod_schema import (
     pod_template_schema,
 )
 
-__all__ = ["mpi_job_definition"]
+__all__ = ["mpi_job_definition", "mpi_job_schema"]
 
 _GROUP, _VERSION = API_VERSION.split("/")
 
@@ -44,7 +44,7 @@ def mpi_job_definition() -> dict[str, Any]:
         "served": True,
         "storage": True,
         "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": _mpi_job()},
+        "schema": {"openAPIV3Schema": mpi_job_schema(pod_template_schema())},
         "additionalPrinterColumns": [
             # One for each, because the last in the list need not be the one that is true.
             *(_condition_column(kind) for kind in ("Running", "Suspended", "Succeeded", "Failed")),
@@ -69,21 +69,26 @@ def _enum(*values: str, default: str | None = None) -> dict[str, Any]:
     return {"type": "string", "enum": list(values)} | ({"default": default} if default else {})
 
 
-def _mpi_job() -> dict[str, Any]:
+def mpi_job_schema(template: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an MPIJob in the definition.
+
+    Args:
+        template: The schema of a pod template.
+    """
     return _object(
         {
             "apiVersion": STRING,
             "kind": STRING,
             "metadata": {"type": "object"},
-            "spec": _spec(),
+            "spec": _spec(template),
             "status": _status(),
         }
     )
 
 
-def _spec() -> dict[str, Any]:
-    launcher = _replica_spec(integer(32, 1, 1))
-    worker = _replica_spec(bounded(32, 1, WORKERS))
+def _spec(template: dict[str, Any]) -> dict[str, Any]:
+    launcher = _replica_spec(integer(32, 1, 1), template)
+    worker = _replica_spec(bounded(32, 1, WORKERS), template)
     return _object(
         {
             "slotsPerWorker": bounded(32, 0, SLOTS) | {"default": 1},
@@ -98,12 +103,12 @@ def _spec() -> dict[str, Any]:
     )
 
 
-def _replica_spec(replicas: dict[str, Any]) -> dict[str, Any]:
+def _replica_spec(replicas: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
     return _object(
         {
             "replicas": replicas,
             "restartPolicy": _enum(*get_args(RestartPolicy), _BY_DEFAULT),
-            "template": pod_template_schema(),
+            "template": template,
         }
     )
 

@@ -108,7 +108,9 @@ _LAST_PORT = 65535
 )
 def probe_not_at_sshd(job: MpiJobView) -> Iterator[Found]:
     """A probe of the worker at another port than sshd's, or one by HTTP, which sshd does not speak."""
-    ports, names = _ports(job), {one.get("name"): one.get("containerPort") for one in job.worker.first.ports}
+    ports = _ports(job)
+    named = [one for one in job.worker.first.ports if isinstance(one.get("name"), str)]
+    names = {one["name"]: one.get("containerPort") for one in named}
     for name in ("startupProbe", "readinessProbe", "livenessProbe"):
         probe = mapping(job.worker.first.content.get(name))
         for handler in ("tcpSocket", "httpGet"):
