@@ -30,7 +30,7 @@ def test_an_undecodable_job_of_another_user_is_named(program: Program, cluster: 
     (hint,) = json.loads(program("status", "digits", "--json").out)["hints"]
     assert hint == (
         "the operator stops at MPIJob 'broken' in namespace 'lab' ('spec.mpiReplicaSpecs.Launcher.template.spec."
-        "containers[0].command' is 'mpirun train', but the operator reads a list here; give a list, such as ['mpirun', "
+        "containers[0].command' is 'mpirun train', but the field takes a list; give a list, such as ['mpirun', "
         "'train']) and 1 other, and as long as it does, it starts and changes no job of any user: 'trainctl cancel "
         f"broken -n lab'; {LOG}"
     )

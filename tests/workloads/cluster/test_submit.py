@@ -312,7 +312,7 @@ spec:
             "[/usr/sbin/sshd, -De]",
             "/usr/sbin/sshd -De",
             ".mpiReplicaSpecs.Worker.template.spec.containers[0].command",
-            "'/usr/sbin/sshd -De', but the operator reads a list here; give a list, such as ['/usr/sbin/sshd', '-De']",
+            "'/usr/sbin/sshd -De', but the field takes a list; give a list, such as ['/usr/sbin/sshd', '-De']",
         ),
         (
             "replicas: 2",
@@ -325,13 +325,13 @@ spec:
             'value: "1"',
             "value: 1",
             ".mpiReplicaSpecs.Worker.template.spec.containers[0].env[0].value",
-            "1, but the operator reads text here; write it in quotes",
+            "1, but the field takes text; write it in quotes",
         ),
         (
             'size: "1"',
             "size: 1",
             ".mpiReplicaSpecs.Worker.template.metadata.annotations.size",
-            "1, but the operator reads text here; write it in quotes",
+            "1, but the field takes text; write it in quotes",
         ),
         (
             "cpu: 2",
