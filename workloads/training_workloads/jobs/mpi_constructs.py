@@ -1,6 +1,6 @@
 """The constructs of MPIJobs: any, an isolated one, and that of Horovod; their import starts Node.js."""
 
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import cdk8s
 from cdk8s_plus_27 import k8s
@@ -10,6 +10,9 @@ from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.mpijob.api import API_VERSION, JOB_NAME_LABEL, KIND
 from training_workloads.mpijob.mpi_job import MpiJobSpec
 from training_workloads.validation import InputError, Problem
+
+if TYPE_CHECKING:
+    from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
 
 __all__ = ["HorovodJob", "IsolatedMpiJob", "JobNetworkPolicy", "MpiJob", "check_kind"]
 
@@ -77,20 +80,7 @@ class JobNetworkPolicy(Construct):
         )
 
 
-class _SpecOfMpiJob(Protocol):
-    """The spec of a job that an MPIJob runs."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def namespace(self) -> str | None: ...
-
-    @property
-    def mpi_job(self) -> MpiJobSpec: ...
-
-
-_Spec = TypeVar("_Spec", bound=_SpecOfMpiJob)
+_Spec = TypeVar("_Spec", bound="HorovodJobSpec | NcclTestJobSpec")
 
 
 class IsolatedMpiJob(Construct, Generic[_Spec]):

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -131,42 +131,59 @@ def _problems(violation: Any, path: Path) -> Iterator[SchemaProblem]:
                 place = (*path, name)
                 yield SchemaProblem(path=place, given=MISSING, fix="add it", keyword=keyword, wanted=wanted)
     elif keyword != "additionalProperties":
-        allowed, fix = _EXPLANATIONS.get(keyword, _other)(violation.schema, wanted, given)
+        allowed, fix = _explained(violation)
         yield SchemaProblem(path=path, given=given, allowed=allowed, fix=fix, keyword=keyword, wanted=wanted)
 
 
-# The clause after "but", and the fix.
-_Explanation = tuple[str, str]
+def _explained(violation: Any) -> tuple[str, str]:
+    """Return the clause after "but", and the fix."""
+    schema, wanted, given = violation.schema, violation.validator_value, violation.instance
+    reason = schema.get("description", "")
+    match violation.validator:
+        case "type" | "format" if schema.get("format") == AMOUNT_SCHEMA["format"]:
+            return _no_amount(given)
+        case "type":
+            return _wrong_type(wanted, given)
+        case "format":
+            bits = int(str(wanted).removeprefix("int"))
+            limit = 2 ** (bits - 1)
+            return f"the field has {bits} bits", f"give a whole number from {-limit} to {limit - 1}"
+        case "enum":
+            return "", known_names(str(given), [word for word in wanted if isinstance(word, str) and word])
+        case "minimum":
+            return "", f"give {wanted} or more"
+        case "maximum":
+            return reason, f"give {wanted} or fewer"
+        case "maxLength" | "maxItems" | "maxProperties":
+            counted = "characters" if isinstance(given, str) else "entries"
+            because = f", and {reason}" if reason else ""
+            return f"it has {len(given)} {counted}{because}", f"give {wanted} {counted} or fewer"
+        case "pattern":
+            # Only times have one here.
+            return "it is not a time of Kubernetes", "give one such as 2026-11-22T13:00:00Z"
+    return "", f"give a value that fits {wanted}"
 
 
-def _wrong_type(schema: Any, wanted: Any, given: Any) -> _Explanation:
-    if schema.get("format") == AMOUNT_SCHEMA["format"]:
-        return _no_amount(given)
+def _wrong_type(wanted: Any, given: Any) -> tuple[str, str]:
     types = [name for name in ([wanted] if isinstance(wanted, str) else wanted) if name != "null"]
-    allowed = f"the field takes {' or '.join(_TYPES.get(name, name) for name in types)}"
+    words = " or ".join(_TYPES.get(name, name) for name in types)
     match types[0], given:
         case "string", bool() | int() | float():
-            return allowed, "write it in quotes"
+            fix = "write it in quotes"
         case "integer", str() if given.isdecimal():
-            return allowed, f"write {given} without quotes"
+            fix = f"write {given} without quotes"
         case "boolean", "true" | "false":
-            return allowed, f"write {given} without quotes"
+            fix = f"write {given} without quotes"
         case "array", str():
-            return allowed, f"give a list, such as {given.split() or ['…']}"
+            fix = f"give a list, such as {given.split() or ['…']}"
         case "object", _:
-            return allowed, "give a mapping of names to values"
-    return allowed, f"give {' or '.join(_TYPES.get(name, name) for name in types)}"
+            fix = "give a mapping of names to values"
+        case _:
+            fix = f"give {words}"
+    return f"the field takes {words}", fix
 
 
-def _wrong_format(_: Any, wanted: Any, given: Any) -> _Explanation:
-    if wanted == AMOUNT_SCHEMA["format"]:
-        return _no_amount(given)
-    bits = int(str(wanted).removeprefix("int"))
-    limit = 2 ** (bits - 1)
-    return f"the field has {bits} bits", f"give a whole number from {-limit} to {limit - 1}"
-
-
-def _no_amount(given: Any) -> _Explanation:
+def _no_amount(given: Any) -> tuple[str, str]:
     return "it is not an amount of Kubernetes", _amount_fix("".join(given.split()) if isinstance(given, str) else "")
 
 
@@ -179,43 +196,3 @@ def _amount_fix(text: str) -> str:
         suffix = {None: "", "K": "k", "ki": "Ki"}.get(meant["suffix"], meant["suffix"])
         return f"write {meant['number']}{suffix}"
     return "give one such as 4, 500m or 512Mi"
-
-
-def _unknown_word(_: Any, words: Any, given: Any) -> _Explanation:
-    return "", known_names(str(given), [word for word in words if isinstance(word, str) and word])
-
-
-def _too_small(_: Any, least: Any, __: Any) -> _Explanation:
-    return "", f"give {least} or more"
-
-
-def _too_large(schema: Any, most: Any, _: Any) -> _Explanation:
-    return schema.get("description", ""), f"give {most} or fewer"
-
-
-def _too_long(schema: Any, most: Any, given: Any) -> _Explanation:
-    counted = "characters" if isinstance(given, str) else "entries"
-    reason = schema.get("description")
-    return f"it has {len(given)} {counted}{f', and {reason}' if reason else ''}", f"give {most} {counted} or fewer"
-
-
-def _no_time(_: Any, __: Any, ___: Any) -> _Explanation:
-    return "it is not a time of Kubernetes", "give one such as 2026-11-22T13:00:00Z"
-
-
-def _other(schema: Any, wanted: Any, _: Any) -> _Explanation:
-    return "", f"give a value that fits {wanted}"
-
-
-_EXPLANATIONS: dict[str, Callable[[Any, Any, Any], _Explanation]] = {
-    "type": _wrong_type,
-    "format": _wrong_format,
-    "enum": _unknown_word,
-    "minimum": _too_small,
-    "maximum": _too_large,
-    "maxLength": _too_long,
-    "maxItems": _too_long,
-    "maxProperties": _too_long,
-    # Only times have one here.
-    "pattern": _no_time,
-}
