@@ -82,16 +82,16 @@ def test_rejects_a_folder_in_the_place_of_a_manifest(tmp_path: Path) -> None:
 
 def test_an_error_of_the_lint_is_a_problem_with_its_path_and_value(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        render_jobs([recipe("digits", environment={"NCCL_SOCKET_IFNAME": "lo"})], tmp_path)
+        render_jobs([recipe("digits", environment={"NCCL_SOCKET_IFNAME": "ib0"})], tmp_path)
     (problem,) = caught.value.problems
     launcher = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "containers", 0)
-    assert (problem.path[:7], problem.given) == (launcher, {"name": "NCCL_SOCKET_IFNAME", "value": "lo"})
-    assert problem.allowed.startswith("the lint reports loopback-interface: sets NCCL_SOCKET_IFNAME=lo")
+    assert (problem.path[:7], problem.given) == (launcher, {"name": "NCCL_SOCKET_IFNAME", "value": "ib0"})
+    assert problem.allowed.startswith("the lint reports host-network-interface: sets NCCL_SOCKET_IFNAME=ib0")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_construct_does_not_run_the_lint() -> None:
     chart = cdk8s.Testing.chart()
-    define_job(chart, "Job", spec=recipe("digits", environment={"NCCL_SOCKET_IFNAME": "lo"}))
+    define_job(chart, "Job", spec=recipe("digits", environment={"NCCL_SOCKET_IFNAME": "ib0"}))
     errors = [finding for finding in lint_manifest(cdk8s.Testing.synth(chart)[0]) if finding.level == "error"]
-    assert {finding.rule for finding in errors} == {"loopback-interface"}
+    assert {finding.rule for finding in errors} == {"host-network-interface"}
