@@ -1,5 +1,7 @@
+import base64
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -9,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import horovod.tensorflow as hvd
 import psutil
@@ -131,6 +134,13 @@ def test_an_added_worker_joins_at_the_next_epoch(start: Callable[..., ElasticRun
     # Small batches for long epochs: Horovod looks for new hosts once a second.
     run = start("localhost\n", "--epochs", "8", "--batch-size", "4", "--learning-rate", "0.004")
     run.wait_for("epoch 1/8")
+    (server,) = (each.laddr for each in psutil.Process(run.process.pid).net_connections() if each.status == "LISTEN")
+    # The program of the environment is the one of training.pods, whose server no other machine reaches.
+    assert server.ip == "127.0.0.1"
+    attack = base64.b64encode(pickle.dumps(run.folder))
+    request = Request(f"http://127.0.0.1:{server.port}/worker_addresses/h:0", data=attack, method="PUT")
+    assert urlopen(request, timeout=PATIENCE).status == 200
+    assert "rejected the addresses of h: holds pathlib.PosixPath" in (run.folder / "stderr").read_text()
     (run.folder / "hosts").write_text("localhost\n127.0.0.1\n")
     results = run.finish()
     sizes = [point["world_size"] for point in results["history"]]
