@@ -88,7 +88,8 @@ def test_a_stranger_is_rejected(
         urllib.request.urlopen(urllib.request.Request(url, data=body, method=method), timeout=30)
     assert driver.workers == []
     assert (
-        f"rejected '{method} /worker_addresses/h:0 of 127.0.0.1, which is no host of this job'" in capfd.readouterr().err
+        f"rejected '{method} /worker_addresses/h:0 of 127.0.0.1, which is no host of this job'"
+        in capfd.readouterr().err
     )
 
 

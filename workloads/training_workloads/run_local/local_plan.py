@@ -84,6 +84,7 @@ class LocalRun:
         writes: Whether the job mounts a shared file system, where it writes.
         hides_traceback: Whether the launcher is torchrun itself, whose last lines are a traceback where a rank has
             failed: what the rank wrote and how it ended say more. The lines of its ranks have tags.
+        private: Whether it gets a private network, because the launcher's server runs what any client writes.
     """
 
     name: str
@@ -94,6 +95,7 @@ class LocalRun:
     program: tuple[str, ...]
     writes: bool = False
     hides_traceback: bool = False
+    private: bool = False
 
     @property
     def module(self) -> str | None:
@@ -149,6 +151,7 @@ def plan_local_run(document: Document, volumes: Path, scratch: Path, ranks: int 
         ranks=count,
         program=() if launch.unknown_options else launch.program,
         writes=bool(claims),
+        private=launch.is_horovod,
     )
 
 

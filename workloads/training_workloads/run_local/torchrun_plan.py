@@ -67,6 +67,7 @@ def plan_torchrun(document: Document, volumes: Path, scratch: Path, ranks: int |
         program=program if "no-python" in run.options else ("python", *program),
         writes=bool(claims),
         hides_traceback=True,
+        private=True,
     )
 
 
