@@ -30,7 +30,7 @@ from pathlib import Path
 import psutil
 
 from training.pods import first_process, host_ranks, ranks_attempt
-from training.pods.host_reports import PORT, Decision, Host
+from training.pods.host_reports import KEY, PORT, Decision, Host
 from training.pods.network_line import NetworkWatch
 from training.pods.sagemaker_folders import ROOT, Folders, Hosts
 from training.pods.worker import adopt_orphans
@@ -142,11 +142,26 @@ def serve_rendezvous(hosts: Hosts, processes: int) -> None:
         threading.Thread(target=server.serve_forever, name="rendezvous", daemon=True).start()
 
 
+def report_key(hosts: Hosts) -> str:
+    """Return the key with which the hosts sign their reports; empty where one host has none.
+
+    Raises:
+        UserError: Several hosts have no key.
+    """
+    key = os.environ.get(KEY, "")
+    if not key and len(hosts.names) > 1:
+        raise UserError(
+            f"{KEY} is missing, but {len(hosts.names)} hosts sign their reports with it; set it in the job's "
+            "environment to a random text, as 'trainctl sagemaker submit' does"
+        )
+    return key
+
+
 def run_job(settings: Settings, folders: Folders) -> Decision:
     """Run the ranks of this host, as soon as every host is there, and return the end of the job."""
     program = [*settings.command, *folders.hyperparameters()]
     hosts = folders.hosts()
-    host = Host(hosts.name, hosts.names, settings.timeout)
+    host = Host(hosts.name, hosts.names, settings.timeout, report_key(hosts))
     with host.serve():
         if problem := folders.unwritable(program):
             return host.finish(USER_ERROR, problem)
