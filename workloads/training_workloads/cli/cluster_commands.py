@@ -160,10 +160,18 @@ class _Cancelling:
     help="Manifests, such as dist/jobs/digits.k8s.yaml, or folders; - reads stdin.",
 )
 @recursive_option
+@click.option("--any-kind", is_flag=True, help="Create objects of every kind, also those that no job needs.")
 @context_option
 @namespace_option
 @json_option
-def submit(files: tuple[str, ...], recursive: bool, context: str | None, namespace: str | None, as_json: bool) -> None:
+def submit(
+    files: tuple[str, ...],
+    recursive: bool,
+    any_kind: bool,
+    context: str | None,
+    namespace: str | None,
+    as_json: bool,
+) -> None:
     """Check manifests, and create the objects in them."""
     # Here and below, because YAML and the schemas take 0.2 s to import.
     from training_workloads.cluster.submit import plan_submission
@@ -172,7 +180,7 @@ def submit(files: tuple[str, ...], recursive: bool, context: str | None, namespa
     documents = _checked(files, recursive=recursive)
     submitting = _Submitting(quiet=as_json)
     with session(context, namespace, remains=submitting.remains, still_runs=submitting.in_doubt) as cluster:
-        submitting.planned += plan_submission(cluster, documents, note, namespace=namespace)
+        submitting.planned += plan_submission(cluster, documents, note, namespace=namespace, any_kind=any_kind)
         submit_objects(submitting.planned, submitting.show)
         if as_json:
             print_json([_reference(each) for each in submitting.created])
