@@ -23,7 +23,7 @@ print(socket.create_connection(server.getsockname()).getpeername()[0])
 socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 """
 
-# Its child waits until somebody ends it.
+# Its child waits until it is ended.
 DRIVER = """
 import os, sys
 from training_workloads.run_local.supervisor import supervise
