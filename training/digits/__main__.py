@@ -45,9 +45,7 @@ class Settings:
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    description = (__doc__ or "").splitlines()[0]
-    parser = RankParser(prog="python -m training.digits", description=description)
-    return options.parse(Settings, parser, arguments)
+    return options.parse(Settings, "training.digits", __doc__, arguments, parser=RankParser)
 
 
 # ----------------------------------------------------------------------------------------------------------- model

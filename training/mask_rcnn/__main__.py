@@ -169,8 +169,7 @@ _OF_RECIPE = ("batch_size", "learning_rate", "warmup_steps", "clip_norm")
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     description = "Train Mask R-CNN with ResNet-50-FPN on COCO 2017, or on another dataset in its format."
-    parser = RankParser(prog="python -m training.mask_rcnn", description=description)
-    return options.parse(Settings, parser, arguments)
+    return options.parse(Settings, "training.mask_rcnn", description, arguments, parser=RankParser)
 
 
 def recipe_of(settings: Settings) -> Recipe:

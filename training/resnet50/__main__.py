@@ -97,8 +97,7 @@ class Settings(ClassifierSettings, TensorFlowSettings):
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     description = f"Train ResNet-50 v1.5 on ImageNet or on other images: {LAYOUTS}."
-    parser = RankParser(prog="python -m training.resnet50", description=description)
-    return options.parse(Settings, parser, arguments)
+    return options.parse(Settings, "training.resnet50", description, arguments, parser=RankParser)
 
 
 def strategy_of(arguments: Sequence[str]) -> str:

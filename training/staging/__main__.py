@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from training.runtime import command_line, options
-from training.runtime.command_line import parser_of, path, whole_number
+from training.runtime.command_line import path, whole_number
 from training.runtime.errors import USER_ERROR, UserError
 from training.runtime.options import option
 from training.staging import s3_source, transfer
@@ -51,7 +51,7 @@ class Settings:
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(Settings, parser_of("training.staging", __doc__), arguments)
+    return options.parse(Settings, "training.staging", __doc__, arguments)
 
 
 def prepare_target(target: Path, mode: str) -> None:

@@ -77,8 +77,7 @@ class Settings(ClassifierSettings):
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     description = f"Train a network of torchvision on ImageNet or on other images: {LAYOUTS}."
-    parser = RankParser(prog="python -m training.torch_imagenet", description=description)
-    return options.parse(Settings, parser, arguments)
+    return options.parse(Settings, "training.torch_imagenet", description, arguments, parser=RankParser)
 
 
 # ---------------------------------------------------------------------------------------------------------- images

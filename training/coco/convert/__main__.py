@@ -28,7 +28,6 @@ from training.records.conversion.conversion_program import ConversionSettings
 from training.records.conversion.shard_plan import Shard
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime import files, options
-from training.runtime.command_line import described_parser
 from training.runtime.options import changed
 
 # The number of damaged annotations that a message shows.
@@ -51,7 +50,7 @@ class Settings(ConversionSettings):
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(Settings, described_parser("training.coco.convert", __doc__), arguments)
+    return options.parse(Settings, "training.coco.convert", __doc__, arguments)
 
 
 def run(settings: Settings) -> int:

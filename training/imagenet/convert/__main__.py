@@ -22,7 +22,7 @@ from training.records.conversion import conversion_folder, conversion_program, s
 from training.records.conversion.conversion_program import ConversionSettings
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime import files, options
-from training.runtime.command_line import described_parser, whole_number
+from training.runtime.command_line import whole_number
 from training.runtime.options import changed, option
 
 
@@ -51,7 +51,7 @@ class Settings(ConversionSettings):
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(Settings, described_parser("training.imagenet.convert", __doc__), arguments)
+    return options.parse(Settings, "training.imagenet.convert", __doc__, arguments)
 
 
 def run(settings: Settings) -> int:
