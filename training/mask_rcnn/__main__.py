@@ -18,7 +18,7 @@ import tensorflow as tf
 from training.coco import batches, categories
 from training.coco.batches import Batch
 from training.coco.padded_shapes import PaddedShapes
-from training.coco.run_images import Data, load
+from training.coco.run_images import load
 from training.mask_rcnn import coco_metrics, drawings
 from training.mask_rcnn.architecture import ARCHITECTURES, Architecture, architecture
 from training.mask_rcnn.drawings import Drawn
@@ -28,6 +28,7 @@ from training.mask_rcnn.model import network_of
 from training.mask_rcnn.recipe import RECIPES, Recipe
 from training.records.data_threads import data_threads
 from training.records.image_job import ImageJob
+from training.records.run_data import Data
 from training.runtime import devices, elastic, horovod_ranks, options, training_run, watchdog
 from training.runtime.command_line import path, positive_number, whole_number
 from training.runtime.distributed import RankParser, on_rank_zero, run

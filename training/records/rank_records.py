@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from numpy.typing import NDArray
+
 from training.records import dataset, epoch_order
 from training.records.epoch_order import Order
 from training.records.numbered_records import Records, Team
@@ -48,7 +50,13 @@ def own_range(records: Records) -> range:
 
 
 def training_order(
-    records: int, segments: Sequence[Segment], *, batch_size: int, seed: int, epoch: int
+    records: int,
+    segments: Sequence[Segment],
+    *,
+    batch_size: int,
+    seed: int,
+    epoch: int,
+    buckets: NDArray[Any] | None = None,
 ) -> tuple[Order, int]:
     """Return this rank's order of an epoch, and the first step that is not done.
 
@@ -58,20 +66,17 @@ def training_order(
         batch_size: Records per rank and step.
         seed: The run's '--seed'.
         epoch: From 0.
+        buckets: The bucket of each record; a step takes records of one. Default: any.
     """
     over, first_step = epoch_order.resume(segments, ranks.size(), batch_size)
     share = {"batch_size": batch_size, "rank": ranks.rank(), "size": ranks.size()}
-    return epoch_order.training(records, over, **share, seed=seed, epoch=epoch), first_step
+    return epoch_order.training(records, over, **share, seed=seed, epoch=epoch, buckets=buckets), first_step
 
 
-def evaluation_order(records: int, *, batch_size: int) -> Order:
-    """Return this rank's part of a split's records, each once.
-
-    Args:
-        records: Records of the split.
-        batch_size: Records per rank and step.
-    """
-    return epoch_order.evaluation(records, batch_size=batch_size, rank=ranks.rank(), size=ranks.size())
+def evaluation_order(records: int, *, batch_size: int, buckets: NDArray[Any] | None = None) -> Order:
+    """Return this rank's part of a split's records, each once; the arguments are as those of `training_order`."""
+    share = {"batch_size": batch_size, "rank": ranks.rank(), "size": ranks.size()}
+    return epoch_order.evaluation(records, **share, buckets=buckets)
 
 
 def skipped_by_any(own: Mapping[str, set[int]]) -> dict[str, list[int]]:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.records import stages
+from training.records.kept_memory import keep_freed_memory
 from training.records.stages import Pass
 from training.records.tfrecords import DamagedRecordError
 from training.runtime.errors import UserError
@@ -38,6 +39,7 @@ class UndamagedBatches:
         self._threads, self._device, self._skip, self._finish = threads, device, skip_damaged, finish
         self.skipped_records: set[int] = set()
         """Numbers of the skipped records since the start."""
+        keep_freed_memory()
 
     def batches(
         self,

@@ -18,8 +18,8 @@ from torch.nn.parallel import DistributedDataParallel
 from training.imagenet import first_loss, split_accuracy
 from training.imagenet.classifier_settings import LAYOUTS, ClassifierSettings
 from training.imagenet.crops_and_colors import DEVIATION, MEAN
-from training.imagenet.pipeline_settings import synthetic
 from training.imagenet.recipe import sgd
+from training.imagenet.synthetic_images import synthetic
 from training.records import rank_records
 from training.records.data_threads import data_threads
 from training.records.image_job import ImageJob
@@ -86,8 +86,8 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
 def load(settings: Settings, device: torch.device) -> Data:
     """Find the images; every rank must call it."""
     local = ranks.current().local_size()
-    making = image_batches.Settings.of_run(
-        settings,
+    making = image_batches.Settings(
+        run=settings,
         workers=data_threads(local) if settings.data_workers is None else settings.data_workers,
         device=device,
     )

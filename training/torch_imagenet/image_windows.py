@@ -26,7 +26,7 @@ def training_window(height: int, width: int, number: int, key: int, min_crop_are
         height: Height of the image, pixels.
         width: Width of the image, pixels.
         number: The record's number.
-        key: The value of `epoch_choices.epoch_key`.
+        key: The value of `pipeline.epoch_key`.
         min_crop_area: The smallest part of the image's area, above 0 to 1.
     """
     random = np.random.default_rng([key, number])

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_reads_the_records_of_tensorflows_side_in_the_same_order(write: Callable
     expected = []
     for rank in range(_RANKS):
         finished, _ = epoch_order.resume(_SEGMENTS, _RANKS, _BATCH)
-        share = {"batch_size": _BATCH, "rank": rank, "size": _RANKS}
+        share: dict[str, Any] = {"batch_size": _BATCH, "rank": rank, "size": _RANKS}
         order = epoch_order.training(len(records), finished, **share, seed=_SEED, epoch=1)
         numbers = order.numbers.ravel()
         jpegs, labels = records.parse(tf.constant(records.read(numbers.tolist())), tf.constant(numbers, tf.int64))

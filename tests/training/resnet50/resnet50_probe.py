@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from training.imagenet.classifier_settings import ClassifierSettings
 from training.imagenet.image_decoding import to_float
 from training.imagenet.input_pipeline import Batch, Settings, SyntheticPipeline
 from training.records.epoch_order import Order
@@ -174,7 +175,8 @@ def epoch_with_a_bad_step() -> list[float]:
     """Train an epoch of three steps, write its results, and return this rank's losses."""
     folder = output / "bad-step"
     given = ["--synthetic", "--output-dir", str(folder), "--batch-size=8", "--image-size=32", "--classes=10"]
-    pipeline = PoisonedPipeline(Settings(image_size=8, classes=10, threads=1, min_crop_area=1))
+    small = ClassifierSettings(synthetic=True, output_dir=folder, image_size=8, classes=10)
+    pipeline = PoisonedPipeline(Settings(run=small, threads=1))
     data = Data(training=pipeline, training_images=48, validation=pipeline, validation_images=16, batch_size=8, seed=0)
     settings = parse([*given, "--epochs=1", "--warmup-epochs=0"]).on_device(gpu=False)
     recipe = recipe_of(settings)
