@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 import horovod.tensorflow as hvd
-import numpy as np
 import tensorflow as tf
 
 from training.coco import batches, categories
@@ -21,7 +20,6 @@ from training.coco.padded_shapes import PaddedShapes
 from training.coco.run_images import load
 from training.mask_rcnn import coco_metrics, drawings
 from training.mask_rcnn.architecture import ARCHITECTURES, Architecture, architecture
-from training.mask_rcnn.drawings import Drawn
 from training.mask_rcnn.evaluation import Seen, Truth, evaluate, make_detection_step
 from training.mask_rcnn.losses import check_first_losses, losses
 from training.mask_rcnn.model import network_of
@@ -29,7 +27,7 @@ from training.mask_rcnn.recipe import RECIPES, Recipe
 from training.records.data_threads import data_threads
 from training.records.image_job import ImageJob
 from training.records.run_data import Data
-from training.runtime import devices, elastic, horovod_ranks, options, training_run, watchdog
+from training.runtime import devices, elastic, horovod_ranks, options, tensorflow_ranks, training_run, watchdog
 from training.runtime.command_line import path, positive_number, whole_number
 from training.runtime.distributed import RankParser, on_rank_zero, run
 from training.runtime.errors import UserError
@@ -39,7 +37,6 @@ from training.runtime.options import changed, option
 from training.runtime.run_settings import TensorFlowSettings
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Evaluation, LossCurves, Task
-from training.runtime.tensorflow_framework import TENSORFLOW
 from training.runtime.train_step import StepOptions, make_train_step
 
 # -------------------------------------------------------------------------------------------------------- settings
@@ -278,7 +275,7 @@ def make_task(prepared: Prepared) -> Task:
     job = ImageJob(
         settings=settings,
         device=prepared.device,
-        framework=TENSORFLOW,
+        versions=tensorflow_ranks.versions,
         data=data,
         network=network,
         network_sentences=network_sentences(settings, chosen),
@@ -293,7 +290,7 @@ def make_task(prepared: Prepared) -> Task:
     return job.task(
         score="segm/AP",
         loss_curves=LossCurves(total="total_loss", prefix="loss_"),
-        draw=lambda: draw(settings.output_dir, prepared),
+        draw=lambda: drawings.draw(settings.output_dir, prepared.seen, prepared.names),
     )
 
 
@@ -312,18 +309,6 @@ def network_sentences(settings: Settings, chosen: Architecture) -> list[str]:
         "accuracy is of a backbone that was trained on ImageNet: give the model.keras of a finished run of "
         "training.resnet50",
     ]
-
-
-def draw(output: Path, prepared: Prepared) -> None:
-    """Draw the first validation images, each with its objects and with those that were found."""
-    pairs = [
-        (
-            Drawn(each.image, each.boxes, each.labels, np.ones(len(each.labels)), each.masks),
-            Drawn(each.image, each.found.boxes, each.found.labels, each.found.scores, each.found.masks),
-        )
-        for each in prepared.seen
-    ]
-    drawings.draw(output, pairs, prepared.names)
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from training.imagenet.recipe import LARS_VALUES, Recipe, lars, sgd
 from training.records.image_job import ImageJob
 from training.resnet50 import model
 from training.resnet50.rank_images import load
-from training.runtime import command_line, devices, elastic, options, ranks, training_run, watchdog
+from training.runtime import command_line, devices, elastic, options, ranks, tensorflow_ranks, training_run, watchdog
 from training.runtime.distributed import RankParser, run
 from training.runtime.errors import UserError
 from training.runtime.network import Network, make_network
@@ -31,7 +31,6 @@ from training.runtime.position import Position
 from training.runtime.run_settings import TensorFlowSettings
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Evaluation, StepInput
-from training.runtime.tensorflow_framework import TENSORFLOW
 from training.runtime.train_step import Losses, StepOptions, make_train_step
 
 # -------------------------------------------------------------------------------------------------------- settings
@@ -240,7 +239,7 @@ def make_job(given: Settings, device: str, network: Network) -> ImageJob:
     return ImageJob(
         settings=settings,
         device=device,
-        framework=TENSORFLOW,
+        versions=tensorflow_ranks.versions,
         data=data,
         network=network,
         optimizer=network.optimizer,

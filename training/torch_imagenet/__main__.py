@@ -36,7 +36,6 @@ from training.runtime.task import Evaluation, StepInput, TrainStep
 from training.torch_imagenet import image_batches, models, torch_devices, torch_ranks
 from training.torch_imagenet.image_batches import Batch, ImageBatches, SyntheticBatches
 from training.torch_imagenet.models import MODELS
-from training.torch_imagenet.torch_framework import TORCH
 from training.torch_imagenet.torch_network import Network
 
 # -------------------------------------------------------------------------------------------------------- settings
@@ -233,7 +232,7 @@ def make_job(given: Settings, device: torch.device) -> ImageJob:
     return ImageJob(
         settings=settings,
         device=torch_devices.name(device),
-        framework=TORCH,
+        versions=torch_devices.versions,
         data=data,
         network=network,
         network_sentences=[f"network: {settings.model}, {parameters:,} parameters"],

@@ -1,10 +1,13 @@
 """Which device a rank computes on, and its memory."""
 
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import torch
+import torchvision
 
 from training.runtime import ranks
 from training.runtime.cores import share_of_cores
@@ -37,6 +40,19 @@ def choose() -> torch.device:
 def name(device: torch.device) -> str:
     """Return the name of the device for people."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the software that a figure depends on."""
+    found = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "torchvision": torchvision.__version__,
+        "numpy": np.__version__,
+    }
+    if torch.cuda.is_available():
+        found["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+    return found
 
 
 def make_deterministic() -> None:

@@ -19,7 +19,7 @@ from training.records.epoch_order import Order
 from training.records.image_job import ImageJob
 from training.records.run_data import Data
 from training.resnet50.__main__ import Objective, evaluate, make_evaluation_step, parse, recipe_of, step_inputs
-from training.runtime import files, horovod_ranks, rank_checkpoint, watchdog
+from training.runtime import files, horovod_ranks, rank_checkpoint, tensorflow_ranks, watchdog
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import average, barrier, on_every_rank, on_rank_zero
 from training.runtime.errors import UserError
@@ -28,7 +28,6 @@ from training.runtime.network import Network, make_network
 from training.runtime.position import Position
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import TrainStep
-from training.runtime.tensorflow_framework import TENSORFLOW
 from training.runtime.train_step import StepOptions, make_train_step
 
 horovod_ranks.init()
@@ -190,7 +189,7 @@ def epoch_with_a_bad_step() -> list[float]:
     job = ImageJob(
         settings=settings.with_recipe(recipe),
         device="cpu",
-        framework=TENSORFLOW,
+        versions=tensorflow_ranks.versions,
         data=data,
         network=network,
         optimizer=network.optimizer,

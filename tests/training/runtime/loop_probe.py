@@ -18,7 +18,7 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-from training.runtime import checkpoint, horovod_ranks, loop, watchdog
+from training.runtime import checkpoint, horovod_ranks, loop, tensorflow_ranks, watchdog
 from training.runtime import every as every_module
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import barrier
@@ -27,7 +27,6 @@ from training.runtime.network import Network, make_network
 from training.runtime.position import Position
 from training.runtime.stop_request import Stopped, StopRequest
 from training.runtime.task import Evaluation, Plan, StepInput, Task, TrainStep
-from training.runtime.tensorflow_framework import TENSORFLOW
 from training.runtime.train_step import Losses, StepOptions, make_train_step
 
 horovod_ranks.init()
@@ -100,7 +99,7 @@ def task_of(folder: str, checkpoints: str, evaluations: str, **changes: Any) -> 
         batches=batches,
         rate=lambda position: 0.05,
         evaluate=evaluation,
-        framework=TENSORFLOW,
+        versions=tensorflow_ranks.versions,
         lower="nothing",
         score="score",
     )
