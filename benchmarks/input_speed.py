@@ -27,11 +27,11 @@ from training.imagenet.classifier_settings import ClassifierSettings  # noqa: E4
 from training.imagenet.imagenet_example import encode, labels  # noqa: E402
 from training.imagenet.input_pipeline import InputPipeline, Settings  # noqa: E402
 from training.records import epoch_order, shard_files  # noqa: E402
-from training.records.dataset import open_split  # noqa: E402
 from training.records.epoch_order import Order  # noqa: E402
 from training.records.image_features import ENCODED, LABEL  # noqa: E402
 from training.records.numbered_records import Team  # noqa: E402
 from training.records.pipeline import epoch_key  # noqa: E402
+from training.records.rank_records import open_split  # noqa: E402
 
 ROUNDS = 7
 IMAGES, BATCH, EPOCHS = 256, 128, 3

@@ -8,9 +8,9 @@ import torch
 
 from training.imagenet.classifier_settings import ClassifierSettings
 from training.records import rank_records
-from training.records.data_threads import data_threads
 from training.records.epoch_order import Order
 from training.runtime import ranks
+from training.runtime.cores import data_threads
 from training.torch_imagenet import image_batches, models
 from training.torch_imagenet.__main__ import forward_of, make_train_step
 from training.torch_imagenet.image_batches import Batch, ImageBatches, SyntheticBatches

@@ -63,9 +63,9 @@ class Recipe:
         """
         return self.schedule.rate(epoch, peak=self.learning_rate * global_batch / IMAGES)
 
-    def sentences(self, global_batch: int, ranks: int) -> list[str]:
-        """Return the sentence and the warnings."""
-        return [self.sentence(global_batch), *self.warnings(global_batch, ranks)]
+    def sentences(self, global_batch: int, ranks: int, *, has_lars: bool = True) -> list[str]:
+        """Return the sentence and the warnings; the arguments are those of `warnings`."""
+        return [self.sentence(global_batch), *self.warnings(global_batch, ranks, has_lars=has_lars)]
 
     def sentence(self, global_batch: int) -> str:
         """Show the arithmetic so that a person can check it."""
@@ -75,12 +75,13 @@ class Recipe:
             f"; {self.optimizer}, momentum {self.momentum:g}, weight decay {self.weight_decay:g}"
         )
 
-    def warnings(self, global_batch: int, ranks: int) -> list[str]:
+    def warnings(self, global_batch: int, ranks: int, *, has_lars: bool = True) -> list[str]:
         """Return a sentence for each property of the batch that costs accuracy or time, with a better value.
 
         Args:
             global_batch: Images per step over all ranks.
             ranks: Ranks of the run.
+            has_lars: Whether the program has LARS.
         """
         if self.optimizer == "lars":
             return self._longer_than_published(global_batch)
@@ -91,7 +92,7 @@ class Recipe:
             own = _LARGEST_OF_SGD // ranks
             ways.append(f"'--batch-size {own}' ({own * ranks:,} images a step)")
         of_lars = [batch for batch in _PUBLISHED_LARS if batch % ranks == 0 and batch <= global_batch]
-        if of_lars:
+        if has_lars and of_lars:
             largest = max(of_lars)
             ways.append(
                 f"'--optimizer lars --batch-size {largest // ranks}' ({largest:,} images a step, for which MLPerf "

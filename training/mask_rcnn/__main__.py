@@ -24,11 +24,11 @@ from training.mask_rcnn.evaluation import Seen, Truth, evaluate, make_detection_
 from training.mask_rcnn.losses import check_first_losses, losses
 from training.mask_rcnn.model import network_of
 from training.mask_rcnn.recipe import RECIPES, Recipe
-from training.records.data_threads import data_threads
 from training.records.image_job import ImageJob
 from training.records.run_data import Data
 from training.runtime import devices, elastic, horovod_ranks, options, tensorflow_ranks, training_run, watchdog
 from training.runtime.command_line import path, positive_number, whole_number
+from training.runtime.cores import data_threads
 from training.runtime.distributed import RankParser, on_rank_zero, run
 from training.runtime.errors import UserError
 from training.runtime.every import Every

@@ -19,10 +19,10 @@ from training.coco.run_images import load
 from training.mask_rcnn.architecture import architecture
 from training.mask_rcnn.evaluation import DetectionStep, Truth, evaluate, make_detection_step
 from training.mask_rcnn.model import network_of
-from training.records.data_threads import data_threads
 from training.records.run_data import Data
 from training.runtime import checkpoint, devices, files, horovod_ranks, options, watchdog
 from training.runtime.command_line import path, whole_number
+from training.runtime.cores import data_threads
 from training.runtime.distributed import RankParser, average, on_rank_zero, run, say
 from training.runtime.errors import UserError
 from training.runtime.network import Network

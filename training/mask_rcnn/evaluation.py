@@ -9,9 +9,9 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from training.coco import annotations
 from training.coco.batches import Batch
 from training.coco.categories import Category
-from training.coco.convert import validation_truth
 from training.mask_rcnn import coco_metrics, pasted_masks
 from training.mask_rcnn.architecture import Architecture
 from training.mask_rcnn.coco_metrics import ImageDetections
@@ -46,7 +46,7 @@ class Truth:
             folder: Given as '--data-dir'.
             categories: Categories of the dataset.
         """
-        return cls(annotations=folder / validation_truth.NAME, coco_ids=[each.coco_id for each in categories])
+        return cls(annotations=folder / annotations.TRUTH, coco_ids=[each.coco_id for each in categories])
 
 
 #: An image with its objects, and with those that were found.

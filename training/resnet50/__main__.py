@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from training.imagenet import first_loss, split_accuracy
+from training.imagenet.classification import accuracy_of_ranks, check_first_loss
 from training.imagenet.classifier_settings import LAYOUTS, ClassifierSettings
 from training.imagenet.image_decoding import to_float
 from training.imagenet.image_work import Batch
@@ -200,7 +200,7 @@ def evaluate(evaluation_step: tf.types.experimental.GenericFunction, batches: It
     for batch in batches:
         watchdog.progress()
         total += evaluation_step(*batch).numpy()
-    return split_accuracy.of_ranks(total)
+    return accuracy_of_ranks(total)
 
 
 # ------------------------------------------------------------------------------------------------------------- main
@@ -245,7 +245,7 @@ def make_job(given: Settings, device: str, network: Network) -> ImageJob:
         optimizer=network.optimizer,
         train_step=make_train_step(network, objective.losses_of(network.model), step_options),
         step_inputs=step_inputs,
-        check_first_losses=lambda losses: first_loss.check(losses["training"], settings.classes),
+        check_first_losses=lambda losses: check_first_loss(losses["training"], settings.classes),
         evaluate=lambda: evaluate(evaluation_step, data.validation_batches()),
         rate=recipe.rate,
         rate_sentences=recipe.sentences(settings.batch_size * ranks.size(), ranks.size()),

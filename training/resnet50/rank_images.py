@@ -8,11 +8,11 @@ from training.imagenet.classifier_settings import ClassifierSettings
 from training.imagenet.input_pipeline import InputPipeline, SyntheticPipeline
 from training.imagenet.synthetic_images import synthetic
 from training.records import cache, rank_records
-from training.records.data_threads import data_threads
 from training.records.numbered_records import Records
 from training.records.run_data import Data
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime import ranks
+from training.runtime.cores import data_threads
 from training.runtime.distributed import on_every_rank
 from training.runtime.errors import UserError
 

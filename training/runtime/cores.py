@@ -1,6 +1,11 @@
 """A rank's part of the cores of its machine."""
 
+import os
+
 from training.runtime import torchrun_environment
+from training.runtime.errors import UserError
+
+_THREADS = "TRAINING_DATA_THREADS"
 
 
 def share_of_cores(usable: int, present: int, local_size: int) -> int:
@@ -11,3 +16,20 @@ def share_of_cores(usable: int, present: int, local_size: int) -> int:
     if usable < present and not torchrun_environment.by_torchrun():
         return usable
     return max(1, usable // local_size)
+
+
+def data_threads(local_size: int) -> int:
+    """Return the number of threads that decode: TRAINING_DATA_THREADS, or else the rank's share of the cores.
+
+    Args:
+        local_size: Ranks on this machine or in this pod.
+
+    Raises:
+        UserError: The environment variable is not a whole number above 0.
+    """
+    given = os.environ.get(_THREADS)
+    if given is None:
+        return share_of_cores(len(os.sched_getaffinity(0)), os.cpu_count() or 1, local_size)
+    if not given.isdecimal() or int(given) < 1:
+        raise UserError(f"the environment variable {_THREADS} is {given!r}; give a whole number, 1 or more")
+    return int(given)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from training.runtime import command_line, ranks, torchrun_environment
-from training.runtime.errors import USER_ERROR, LostFileSystemError, LostRanksError, RankError, UserError
+from training.runtime.errors import USER_ERROR, LostFileSystemError, LostProcessError, RankError, UserError
 from training.runtime.ranks import Variable
 from training.runtime.stop_request import STOPPED, Stopped
 
@@ -95,11 +95,11 @@ def run(program: Callable[[], None]) -> int:
         `USER_ERROR` for a user's error, printed once; `STOPPED` for a run that has saved its state on request.
         Every rank must raise the `UserError`: all do where they check the same values, and where `on_rank_zero` and
         `on_every_rank` run the check. A `RankError` ends the process, and so do a `LostFileSystemError` and a
-        `LostRanksError`, with 1.
+        `LostProcessError`, with 1.
     """
     try:
         program()
-    except (RankError, LostFileSystemError, LostRanksError) as error:
+    except (RankError, LostFileSystemError, LostProcessError) as error:
         print(f"error: rank {ranks.rank()}: {error}", file=sys.stderr, flush=True)
         if isinstance(error, UserError):
             torchrun_environment.report_user_error(str(error))

@@ -1,6 +1,7 @@
 """The batches of a rank: records read in a given order and decoded by the processes of a DataLoader."""
 
 import io
+import math
 import os
 import signal
 import sys
@@ -15,13 +16,23 @@ from PIL import Image
 
 from training.imagenet import record_checks
 from training.imagenet.classifier_settings import ClassifierSettings
+from training.imagenet.crops_and_colors import ASPECT, ATTEMPTS, CENTRE
 from training.records.epoch_order import Order
 from training.records.numbered_records import Records
 from training.records.pipeline import Pipeline
 from training.records.tfrecords import DamagedRecordError
 from training.runtime import parent_death
 from training.runtime.errors import LostFileSystemError, UserError
-from training.torch_imagenet.image_windows import Window, evaluation_window, training_window
+
+
+class Window(NamedTuple):
+    """A part of an image, pixels."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+
 
 WindowOf = Callable[[int, int, int], Window]
 """Chooses a part by an image's height and width, and its record's number."""
@@ -141,6 +152,34 @@ class Steps(torch.utils.data.Dataset[Made]):
             raise record_checks.undecodable(self.records, number, jpeg) from error
         window = self.window_of(pixels.shape[1], pixels.shape[2], number)
         return cut(pixels, window, self.settings.run.image_size), label - 1
+
+
+def training_window(height: int, width: int, number: int, key: int, min_crop_area: float) -> Window:
+    """Draw a random part of an image.
+
+    Area and ratio of the sides are in the ranges of TensorFlow's side; the draws are others.
+
+    Args:
+        height: Height of the image, pixels.
+        width: Width of the image, pixels.
+        number: The record's number.
+        key: The value of `pipeline.epoch_key`.
+        min_crop_area: The smallest part of the image's area, above 0 to 1.
+    """
+    random = np.random.default_rng([key, number])
+    for _ in range(ATTEMPTS):
+        area, aspect = random.uniform(min_crop_area, 1.0) * height * width, random.uniform(*ASPECT)
+        chosen_height, chosen_width = round(math.sqrt(area / aspect)), round(math.sqrt(area * aspect))
+        if 0 < chosen_height <= height and 0 < chosen_width <= width:
+            top, left = random.integers(height - chosen_height + 1), random.integers(width - chosen_width + 1)
+            return Window(int(top), int(left), chosen_height, chosen_width)
+    return Window(0, 0, height, width)
+
+
+def evaluation_window(height: int, width: int) -> Window:
+    """Return the central square: as a central crop of the image resized to a short side of 8/7 of the size."""
+    side = round(CENTRE * min(height, width))
+    return Window((height - side) // 2, (width - side) // 2, side, side)
 
 
 def cut(image: torch.Tensor, window: Window, size: int) -> torch.Tensor:

@@ -11,7 +11,7 @@ import torchvision
 
 from training.runtime import ranks
 from training.runtime.cores import share_of_cores
-from training.runtime.errors import RankError
+from training.runtime.errors import LostProcessError, RankError
 
 
 def choose() -> torch.device:
@@ -63,17 +63,26 @@ def make_deterministic() -> None:
 
 
 @contextmanager
-def memory_reported(lower: str) -> Iterator[None]:
-    """Turn an error of a GPU's memory that does not suffice into one that says how to fix it.
+def losses_reported(lower: str) -> Iterator[None]:
+    """Turn errors of a memory that does not suffice, and of a process that was ended, into ones that say how to fix it.
 
     Args:
         lower: Options to change, such as "give '--batch-size' 128 or less".
 
     Raises:
         RankError: The memory of this rank's GPU does not suffice.
+        LostProcessError: A process that decodes images was ended.
     """
     try:
         yield
-    except torch.OutOfMemoryError as error:
+    except RuntimeError as error:
         reason = str(error).strip().partition("\n")[0]
-        raise RankError(f"the memory does not suffice ({reason}); {lower}") from error
+        if isinstance(error, torch.OutOfMemoryError):
+            raise RankError(f"the memory does not suffice ({reason}); {lower}") from error
+        # PyTorch has no class for it.
+        if reason.startswith("DataLoader worker"):
+            raise LostProcessError(
+                f"a process that decodes images has ended ({reason}), as the kernel ends one when memory runs out; "
+                "start this run again, and where it repeats, give fewer '--data-workers' or more memory"
+            ) from error
+        raise

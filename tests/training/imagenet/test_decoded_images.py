@@ -11,8 +11,8 @@ from tests.training.imagenet_data import example, jpeg, run_settings, write_shar
 from training.imagenet.decoded_images import Estimate, estimate
 from training.imagenet.input_pipeline import InputPipeline, Settings
 from training.records import epoch_order
-from training.records.dataset import open_split
 from training.records.numbered_records import Records, Team
+from training.records.rank_records import open_split
 
 CLASSES = 3
 SIZES = [(300, 400), (400, 300), (256, 256), (40, 50), (600, 257)]

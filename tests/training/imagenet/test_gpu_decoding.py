@@ -14,8 +14,8 @@ from training.imagenet.gpu_decoding import GpuDecoder
 from training.imagenet.image_work import EncodedBatch
 from training.imagenet.input_pipeline import InputPipeline, Settings
 from training.records import epoch_order
-from training.records.dataset import open_split
 from training.records.numbered_records import Team
+from training.records.rank_records import open_split
 from training.runtime.errors import UserError
 
 with_dali = pytest.mark.skipif(

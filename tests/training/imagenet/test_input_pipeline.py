@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from tests.training.imagenet_data import example, jpeg, run_settings, write_shards
 from training.imagenet.input_pipeline import Batch, InputPipeline, Settings, SyntheticPipeline
 from training.records import epoch_order
-from training.records.data_threads import data_threads
-from training.records.dataset import open_split
 from training.records.epoch_order import Order
 from training.records.numbered_records import Records, Team
+from training.records.rank_records import open_split
 from training.records.shard_files import index_path
+from training.runtime.cores import data_threads
 from training.runtime.errors import UserError
 
 CLASSES = 3

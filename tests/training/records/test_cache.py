@@ -5,8 +5,8 @@ import pytest
 
 from tests.training.imagenet_data import example, write_shards
 from training.records.cache import CachedRecords, check, free_memory, needed
-from training.records.dataset import open_split
 from training.records.numbered_records import Team
+from training.records.rank_records import open_split
 from training.runtime.errors import UserError
 
 

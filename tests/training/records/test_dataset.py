@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from tests.training.imagenet_data import example, jpeg, write_shards
-from training.records.dataset import open_split
 from training.records.numbered_records import Records, Team
+from training.records.rank_records import open_split
 from training.runtime.errors import UserError
 
 ALONE = Team()

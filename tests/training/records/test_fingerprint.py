@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from training.imagenet import imagenet_example
-from training.records import dataset, fingerprint, shard_files, shard_records
+from training.records import fingerprint, rank_records, shard_files, shard_records
 from training.records.numbered_records import Team
 from training.runtime.errors import UserError
 
@@ -39,7 +39,7 @@ def jpegs(tmp_path: Path) -> Path:
 
 
 def of(folder: Path, team: Team | None = None) -> Mapping[str, str]:
-    return dataset.open_split(folder, "train", classes=2, team=team or Team(), skip_damaged=True).fingerprint
+    return rank_records.open_split(folder, "train", classes=2, team=team or Team(), skip_damaged=True).fingerprint
 
 
 def exchange(folder: Path) -> None:

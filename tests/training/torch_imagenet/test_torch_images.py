@@ -16,8 +16,15 @@ from training.records.jpeg_folder import JpegFolder
 from training.records.numbered_records import Records
 from training.runtime.errors import LostFileSystemError, UserError
 from training.torch_imagenet.__main__ import to_float
-from training.torch_imagenet.image_batches import Batch, ImageBatches, Settings, cut
-from training.torch_imagenet.image_windows import Window, evaluation_window, training_window
+from training.torch_imagenet.image_batches import (
+    Batch,
+    ImageBatches,
+    Settings,
+    Window,
+    cut,
+    evaluation_window,
+    training_window,
+)
 
 SIZE = 8
 

@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.coco import categories, image_sizes
-from training.coco.convert import coco_source, validation_truth
+from training.coco import annotations, categories, image_sizes
+from training.coco.convert import coco_source
 from training.coco.convert.coco_source import Source
 from training.coco.convert.object_conversion import Conversion
 from training.records.conversion import conversion_program
@@ -94,7 +94,7 @@ def _write_beside(output: Path, source: Source, shards: Mapping[str, Sequence[Sh
         if (sizes := image_sizes.read(shard.path)) is not None
         for image_id in sizes[:, 0]
     }
-    validation_truth.write(output, source.splits[VALIDATION].annotations, written)
+    annotations.write_truth(output, source.splits[VALIDATION].annotations, written)
     categories.write(output, source.categories)
 
 
