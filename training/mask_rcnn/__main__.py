@@ -37,7 +37,7 @@ from training.runtime.options import changed, option
 from training.runtime.run_settings import TensorFlowSettings
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Evaluation, LossCurves, Task
-from training.runtime.train_step import StepOptions, make_train_step
+from training.runtime.train_step import make_train_step
 
 # -------------------------------------------------------------------------------------------------------- settings
 
@@ -258,12 +258,6 @@ def make_task(prepared: Prepared) -> Task:
     def losses_of(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         return losses(network.model, Batch(*tensors), chosen)
 
-    step_options = StepOptions.of_run(
-        decay=recipe.decay,
-        clip_norm=recipe.clip_norm,
-        compression=settings.compression,
-        deterministic=settings.deterministic,
-    )
     detection_step = make_detection_step(network.model, chosen)
 
     def evaluated() -> Evaluation:
@@ -280,7 +274,14 @@ def make_task(prepared: Prepared) -> Task:
         network=network,
         network_sentences=network_sentences(settings, chosen),
         optimizer=network.optimizer,
-        train_step=make_train_step(network, losses_of, step_options),
+        train_step=make_train_step(
+            network,
+            losses_of,
+            decay=recipe.decay,
+            clip_norm=recipe.clip_norm,
+            compression=settings.compression,
+            deterministic=settings.deterministic,
+        ),
         check_first_losses=lambda found: check_first_losses(found, chosen.classes),
         evaluate=evaluated,
         rate=partial(recipe.rate, data.training_images),

@@ -31,7 +31,7 @@ from training.runtime.position import Position
 from training.runtime.run_settings import TensorFlowSettings
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Evaluation, StepInput
-from training.runtime.train_step import Losses, StepOptions, make_train_step
+from training.runtime.train_step import Losses, make_train_step
 
 # -------------------------------------------------------------------------------------------------------- settings
 
@@ -231,9 +231,6 @@ def make_job(given: Settings, device: str, network: Network) -> ImageJob:
         weight_decay=recipe.weight_decay,
         lars=recipe.optimizer == "lars",
     )
-    step_options = StepOptions.of_run(
-        decay=objective.decay, compression=settings.compression, deterministic=settings.deterministic
-    )
     data = load(settings, kept=settings.cache, dali=settings.decode == "gpu", on_gpu=device != "cpu")
     evaluation_step = make_evaluation_step(network.model)
     return ImageJob(
@@ -243,7 +240,13 @@ def make_job(given: Settings, device: str, network: Network) -> ImageJob:
         data=data,
         network=network,
         optimizer=network.optimizer,
-        train_step=make_train_step(network, objective.losses_of(network.model), step_options),
+        train_step=make_train_step(
+            network,
+            objective.losses_of(network.model),
+            decay=objective.decay,
+            compression=settings.compression,
+            deterministic=settings.deterministic,
+        ),
         step_inputs=step_inputs,
         check_first_losses=lambda losses: check_first_loss(losses["training"], settings.classes),
         evaluate=lambda: evaluate(evaluation_step, data.validation_batches()),

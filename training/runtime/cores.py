@@ -8,12 +8,13 @@ from training.runtime.errors import UserError
 _THREADS = "TRAINING_DATA_THREADS"
 
 
-def share_of_cores(usable: int, present: int, local_size: int) -> int:
+def share_of_cores(local_size: int) -> int:
     """Return a rank's cores: all it was bound to, or an equal part of the machine where mpirun bound nothing.
 
     Torchrun binds nothing: where not all cores are usable, the container or the user has limited all ranks together.
     """
-    if usable < present and not torchrun_environment.by_torchrun():
+    usable = len(os.sched_getaffinity(0))
+    if usable < (os.cpu_count() or 1) and not torchrun_environment.by_torchrun():
         return usable
     return max(1, usable // local_size)
 
@@ -29,7 +30,7 @@ def data_threads(local_size: int) -> int:
     """
     given = os.environ.get(_THREADS)
     if given is None:
-        return share_of_cores(len(os.sched_getaffinity(0)), os.cpu_count() or 1, local_size)
+        return share_of_cores(local_size)
     if not given.isdecimal() or int(given) < 1:
         raise UserError(f"the environment variable {_THREADS} is {given!r}; give a whole number, 1 or more")
     return int(given)

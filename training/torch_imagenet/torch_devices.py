@@ -23,7 +23,7 @@ def choose() -> torch.device:
     current, gpus = ranks.current(), torch.cuda.device_count()
     if not gpus:
         # torchrun would leave one core to each of several ranks.
-        torch.set_num_threads(share_of_cores(len(os.sched_getaffinity(0)), os.cpu_count() or 1, current.local_size()))
+        torch.set_num_threads(share_of_cores(current.local_size()))
         return torch.device("cpu")
     # NCCL does not connect two ranks on one GPU.
     if current.local_rank() >= gpus:

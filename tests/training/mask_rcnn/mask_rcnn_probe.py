@@ -19,7 +19,7 @@ from training.mask_rcnn.losses import losses
 from training.mask_rcnn.recipe import throughput
 from training.runtime import horovod_ranks, watchdog
 from training.runtime.network import make_network
-from training.runtime.train_step import StepOptions, make_train_step
+from training.runtime.train_step import make_train_step
 
 horovod_ranks.init()
 truth = Truth(annotations=Path(sys.argv[1]), coco_ids=[3, 8])
@@ -37,7 +37,9 @@ recipe = throughput(epochs=1)
 step = make_train_step(
     network,
     lambda *tensors: losses(network.model, Batch(*tensors), TINY_FROZEN_NORMALIZATION),
-    StepOptions(decay=recipe.decay, clip_norm=recipe.clip_norm, groups=1),
+    decay=recipe.decay,
+    clip_norm=recipe.clip_norm,
+    deterministic=True,
 )
 network.optimizer.learning_rate = 0.02
 share = len(whole.images) // hvd.size()

@@ -28,7 +28,7 @@ from training.runtime.network import Network, make_network
 from training.runtime.position import Position
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import TrainStep
-from training.runtime.train_step import StepOptions, make_train_step
+from training.runtime.train_step import make_train_step
 
 horovod_ranks.init()
 output = Path(sys.argv[1])
@@ -42,8 +42,13 @@ def of_ranks(value: object) -> Any:
 
 def step_of(network: Network, compression: str = "none") -> TrainStep:
     objective = Objective(classes=10, label_smoothing=0.1, weight_decay=0.01, lars=False)
-    options = StepOptions(decay=objective.decay, compression=compression, groups=1)
-    return make_train_step(network, objective.losses_of(network.model), options)
+    return make_train_step(
+        network,
+        objective.losses_of(network.model),
+        decay=objective.decay,
+        compression=compression,
+        deterministic=True,
+    )
 
 
 def batch(start: int, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:

@@ -35,15 +35,14 @@ def metrics() -> dict[str, str]:
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     shown: list[str] = []
     monkeypatch.setattr(lines, "say", shown.append)
+    monkeypatch.setattr(lines, "Curves", lambda output: SimpleNamespace(add=lambda step, values: None))
     return shown
 
 
 def printer(*, warming_up: bool = False) -> Lines:
-    curves: Any = SimpleNamespace(add=lambda step, values: None)
     plan = SimpleNamespace(output=None, detailed=True, epochs=90)
     task: Any = SimpleNamespace(
         plan=plan,
-        framework=SimpleNamespace(curves=lambda output: curves),
         rate=lambda position: 0.8533,
         loss_curves=LossCurves(total="loss"),
         optimizer=None,
