@@ -29,7 +29,6 @@ from training.imagenet.input_pipeline import InputPipeline, Settings  # noqa: E4
 from training.records import epoch_order, shard_files  # noqa: E402
 from training.records.epoch_order import Order  # noqa: E402
 from training.records.image_features import ENCODED, LABEL  # noqa: E402
-from training.records.numbered_records import Team  # noqa: E402
 from training.records.pipeline import epoch_key  # noqa: E402
 from training.records.rank_records import open_split  # noqa: E402
 
@@ -129,7 +128,7 @@ def with_images_in_memory(folder: Path) -> InputPipeline:
 
 def pipeline(folder: Path, kept: range | None) -> InputPipeline:
     """Return the program's input; the range's decoded images stay in memory."""
-    records = open_split(folder, "train", classes=CLASSES, team=Team())
+    records = open_split(folder, "train", classes=CLASSES)
     run = ClassifierSettings(synthetic=True, output_dir=folder, image_size=SIZE, classes=CLASSES)
     return InputPipeline(records, Settings(run=run, threads=1), kept)
 

@@ -6,7 +6,6 @@ from training.coco import categories as coco_categories
 from training.coco import coco_records
 from training.coco.batches import BatchPipeline, Settings
 from training.coco.categories import Category
-from training.records import rank_records
 from training.records.run_data import Data
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime.distributed import on_rank_zero
@@ -24,10 +23,7 @@ def load(folder: Path, settings: Settings, *, batch_size: int) -> Data:
     Raises:
         UserError: They are missing or damaged, or too few for a step; on every rank.
     """
-    team = rank_records.team()
-    opened = [
-        coco_records.load(folder, split, team=team, skip_damaged=settings.skip_damaged) for split in (TRAIN, VALIDATION)
-    ]
+    opened = [coco_records.load(folder, split, skip_damaged=settings.skip_damaged) for split in (TRAIN, VALIDATION)]
     categories: list[Category] = on_rank_zero(lambda: coco_categories.read(folder))
     if len(categories) != settings.classes:
         raise UserError(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from training.records import epoch_order, jpeg_folder, shard_records
 from training.records.epoch_order import Order
-from training.records.numbered_records import Records, Team
+from training.records.numbered_records import Records
 from training.records.shard_files import TRAIN
 from training.records.tfrecords import readable
 from training.runtime import ranks
@@ -33,26 +33,25 @@ def open_splits(folder: Path, splits: Sequence[str], *, classes: int, skip_damag
     Raises:
         UserError: A split does not exist, or is incomplete or damaged; on every rank.
     """
-    return [open_split(folder, split, classes=classes, team=team(), skip_damaged=skip_damaged) for split in splits]
+    return [open_split(folder, split, classes=classes, skip_damaged=skip_damaged) for split in splits]
 
 
-def open_split(folder: Path, split: str, *, classes: int, team: Team, skip_damaged: bool = False) -> Records:
-    """Return the records of a split: from its TFRecord shards, or else from its folders of JPEG files.
+def open_split(folder: Path, split: str, *, classes: int, skip_damaged: bool = False) -> Records:
+    """Return the records of a split: from its TFRecord shards, or else from its folders; every rank must call it.
 
     Args:
         folder: Given as '--data-dir'.
         split: "train" or "validation".
         classes: Given as '--classes'.
-        team: The ranks, all of which call this.
         skip_damaged: Whether to skip missing shards and damaged ends of shards. The result's `damage` and `damaged`
             report them.
 
     Raises:
         UserError: The split does not exist, or is incomplete or damaged; on every rank.
     """
-    if team.on_rank_zero(lambda: _is_jpeg_folder(folder, split)):
-        return jpeg_folder.load(folder, split, team=team, classes=classes)
-    return shard_records.load(folder, split, team=team, skip_damaged=skip_damaged)
+    if on_rank_zero(lambda: _is_jpeg_folder(folder, split)):
+        return jpeg_folder.load(folder, split, classes=classes)
+    return shard_records.load(folder, split, skip_damaged=skip_damaged)
 
 
 def _is_jpeg_folder(folder: Path, split: str) -> bool:
@@ -67,16 +66,6 @@ def _is_jpeg_folder(folder: Path, split: str) -> bool:
             f"'--data-dir' is {folder}, which has a folder train, but none named validation or val; add val/<class>"
         )
     return jpeg_folder.find(folder, split) is not None
-
-
-def team() -> Team:
-    """Return the current ranks, which list the records together."""
-    current = ranks.current()
-
-    def gather(value: Any) -> list[Any]:
-        return current.gather(value, "records")
-
-    return Team(rank=current.rank(), size=current.size(), gather=gather, on_rank_zero=on_rank_zero)
 
 
 def own_range(records: Records) -> range:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +14,11 @@ from training.runtime.errors import USER_ERROR, LostFileSystemError, LostProcess
 from training.runtime.ranks import Variable
 from training.runtime.stop_request import STOPPED, Stopped
 
+Item = TypeVar("Item")
 Value = TypeVar("Value")
+
+# They mostly wait for the file system.
+_THREADS = 16
 
 
 class RankParser(command_line.Parser):
@@ -59,6 +64,25 @@ def on_every_rank(action: Callable[[], Value]) -> list[Value]:
         if failure is not None:
             raise failure
     return [value for value, _ in outcomes]
+
+
+def share(work: Callable[[Item], Value], items: Sequence[Item]) -> list[Value]:
+    """Apply the work to every item, each rank to its part; return all results on every rank.
+
+    Raises:
+        UserError: On every rank, if one rank's work raises it.
+    """
+    own, failure = [], None
+    try:
+        with ThreadPoolExecutor(_THREADS) as pool:
+            own = list(pool.map(work, items[ranks.rank() :: ranks.size()]))
+    except UserError as error:
+        failure = error
+    outcomes = ranks.current().gather((own, failure), "shared")
+    for _, other_failure in outcomes:
+        if other_failure is not None:
+            raise other_failure
+    return [outcomes[place % ranks.size()][0][place // ranks.size()] for place in range(len(items))]
 
 
 def barrier() -> None:

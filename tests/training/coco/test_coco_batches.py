@@ -16,7 +16,6 @@ from training.coco.coco_example import RecordedObject
 from training.coco.coco_records import CocoRecords
 from training.coco.padded_shapes import PaddedShapes
 from training.records import epoch_order, rank_records, run_data
-from training.records.numbered_records import Team
 from training.records.run_data import Data
 from training.records.shard_files import index_path
 from training.runtime.errors import RankError, UserError
@@ -35,7 +34,7 @@ def settings(**changed: Any) -> Settings:
 
 
 def opened(folder: Path, split: str = "train") -> CocoRecords:
-    return coco_records.load(folder, split, team=Team(), skip_damaged=False)
+    return coco_records.load(folder, split, skip_damaged=False)
 
 
 def pipeline(folder: Path, split: str = "train", **changed: Any) -> BatchPipeline:
@@ -198,7 +197,6 @@ class Ranks:
         alone = SimpleNamespace(rank=lambda: rank, size=lambda: self._size)
         for module in (run_data, rank_records):
             self._patch.setattr(module, "ranks", alone)
-        self._patch.setattr(rank_records, "team", Team)
         self._patch.setattr(run_images, "on_rank_zero", lambda work: work())
         return run_images.load(self._folder, self._settings, batch_size=self._batch_size)
 

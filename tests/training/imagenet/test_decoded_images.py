@@ -11,7 +11,7 @@ from tests.training.imagenet_data import example, jpeg, run_settings, write_shar
 from training.imagenet.decoded_images import Estimate, estimate
 from training.imagenet.input_pipeline import InputPipeline, Settings
 from training.records import epoch_order
-from training.records.numbered_records import Records, Team
+from training.records.numbered_records import Records
 from training.records.rank_records import open_split
 
 CLASSES = 3
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def open_train(folder: Path) -> Records:
-    return open_split(folder, "train", classes=CLASSES, team=Team())
+    return open_split(folder, "train", classes=CLASSES)
 
 
 def pipeline(records: Records, kept: range | None, **changes: Any) -> InputPipeline:

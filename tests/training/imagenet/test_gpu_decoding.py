@@ -14,7 +14,6 @@ from training.imagenet.gpu_decoding import GpuDecoder
 from training.imagenet.image_work import EncodedBatch
 from training.imagenet.input_pipeline import InputPipeline, Settings
 from training.records import epoch_order
-from training.records.numbered_records import Team
 from training.records.rank_records import open_split
 from training.runtime.errors import UserError
 
@@ -33,7 +32,7 @@ def photograph(number: int) -> bytes:
 def pipeline(folder: Path, **changes: Any) -> InputPipeline:
     machine = {name: changes.pop(name) for name in ("device", "dali") if name in changes}
     run = run_settings(**{"image_size": 64, "classes": 1, "min_crop_area": 0.2, **changes})
-    return InputPipeline(open_split(folder, "train", classes=1, team=Team()), Settings(run=run, threads=2, **machine))
+    return InputPipeline(open_split(folder, "train", classes=1), Settings(run=run, threads=2, **machine))
 
 
 def test_says_what_to_install_without_dali(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from tests.training.imagenet_data import example, jpeg, run_settings, write_shar
 from training.imagenet.input_pipeline import Batch, InputPipeline, Settings, SyntheticPipeline
 from training.records import epoch_order
 from training.records.epoch_order import Order
-from training.records.numbered_records import Records, Team
+from training.records.numbered_records import Records
 from training.records.rank_records import open_split
 from training.records.shard_files import index_path
 from training.runtime.cores import data_threads
@@ -28,7 +28,7 @@ def settings(**changes: Any) -> Settings:
 
 
 def open_train(folder: Path) -> Records:
-    return open_split(folder, "train", classes=CLASSES, team=Team())
+    return open_split(folder, "train", classes=CLASSES)
 
 
 def examples(count: int) -> list[bytes]:
@@ -263,7 +263,7 @@ def test_a_deleted_shard_ends_the_run_even_with_skipping(folder: Path) -> None:
 def test_reads_the_undamaged_records_of_a_truncated_shard(folder: Path) -> None:
     path = folder / "train-00001-of-00003"
     os.truncate(path, path.stat().st_size - 10)
-    records = open_split(folder, "train", classes=CLASSES, team=Team(), skip_damaged=True)
+    records = open_split(folder, "train", classes=CLASSES, skip_damaged=True)
     assert (len(records), records.damaged) == (49, 1)
     pipeline = InputPipeline(records, settings(on_bad_data="skip"))
     (batch,) = pipeline.training(order_of([[32, 33, 48]]), epoch=0)
