@@ -19,7 +19,7 @@ LOST_FILE_SYSTEM = (errno.EIO, errno.ESTALE, errno.ESHUTDOWN, errno.ETIMEDOUT, e
 
 
 class LostProcessError(Exception):
-    """A process that this rank has lost, another rank or one of its own: the launcher starts the ranks again."""
+    """A process that this rank has lost, another rank or one that it started: the launcher starts the ranks again."""
 
 
 class LostFileSystemError(Exception):
