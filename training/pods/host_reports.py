@@ -59,6 +59,10 @@ _REQUEST_SECONDS = 5.0
 _MOST_BYTES = 65536
 _NAMED = 3
 
+_WHETHER = (
+    "whether its container has started, and whether the security group lets the hosts reach each other on every port"
+)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
@@ -177,8 +181,7 @@ class HostReports:
         named = listing.first(list(missing), _NAMED, ", ")
         return (
             f"{len(missing)} of {len(self.hosts)} hosts did not report within {self.start_seconds:g} s: {named}. "
-            "Check in the job's log of such a host whether its container has started, and whether the security "
-            "group lets the hosts reach each other on every port"
+            f"Check in the job's log of such a host {_WHETHER}"
         )
 
 
@@ -382,8 +385,7 @@ class Host:
             if not self._reached:
                 reason = (
                     f"{self.first}, the first of {len(self.hosts)} hosts, did not answer within {limit:g} s "
-                    f"({_words(error)}). Check in the job's log of that host whether its container has started, and "
-                    "whether the security group lets the hosts reach each other on every port"
+                    f"({_words(error)}). Check in the job's log of that host {_WHETHER}"
                 )
             self._alone, self._end = True, Decision(code=1, reason=reason)
             return self._end

@@ -20,7 +20,7 @@ import tensorflow as tf
 from horovod.common.exceptions import HorovodInternalError
 
 from tests.training.mpirun import PATIENCE, ROOT, end
-from training.runtime import elastic, elastic_restarts
+from training.runtime import elastic, horovod_ranks
 from training.runtime.errors import RankError, UserError
 
 pytestmark = pytest.mark.whole_run
@@ -163,7 +163,7 @@ def test_program_runs_once_under_mpirun(monkeypatch: pytest.MonkeyPatch) -> None
         check_hosts()
         runs.append(float(variable))
 
-    elastic_restarts.run(program, [variable])
+    horovod_ranks.run_elastic(program, [variable])
     assert runs == [2.0]
 
 
@@ -199,4 +199,4 @@ def test_only_an_error_of_horovod_reaches_its_restart(
     monkeypatch.setenv("HOROVOD_ELASTIC", "1")
     monkeypatch.setattr(hvd.elastic, "run", lambda begin: begin)
     with pytest.raises(expected, match=message):
-        elastic_restarts.run(fail, [])
+        horovod_ranks.run_elastic(fail, [])

@@ -1,5 +1,6 @@
-"""The accuracy on the validation images: every image once."""
+"""Loss and accuracy of a classifier, whatever computes them."""
 
+import math
 from typing import Any
 
 from numpy.typing import NDArray
@@ -8,9 +9,26 @@ from training.runtime import ranks
 from training.runtime.errors import UserError
 from training.runtime.task import Evaluation
 
+# How far the first loss may be from ln(classes), the loss of a network that has learned nothing.
+_DISTANCE = 1.0
 
-def of_ranks(counts: NDArray[Any]) -> Evaluation:
-    """Return the accuracy over all ranks; every rank must call it.
+
+def check_first_loss(loss: float, classes: int) -> None:
+    """Reject a first loss that is not that of an untrained network.
+
+    Raises:
+        UserError: Labels or images are not those of the options.
+    """
+    expected = math.log(classes)
+    if not abs(loss - expected) <= _DISTANCE:
+        raise UserError(
+            f"the first loss is {loss:.2f}, but that of {classes} classes is about {expected:.2f} before "
+            "anything is learned; check the images, the labels and '--classes'"
+        )
+
+
+def accuracy_of_ranks(counts: NDArray[Any]) -> Evaluation:
+    """Return the accuracy over all ranks, of which each has counted its images once; every rank must call it.
 
     Args:
         counts: This rank's images, those whose first guess is right, and those with the right label among the first
