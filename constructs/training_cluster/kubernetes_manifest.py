@@ -19,8 +19,6 @@ def apply_manifest(
     may have existed before. So it is applied and not created, which would fail where it exists.
 
     Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
         cluster: The cluster.
         documents: The objects, of which the namespaces are applied first.
     """

@@ -48,8 +48,6 @@ class Addons(Construct):
         """Define no add-on yet.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster.
             kubernetes_version: Its release, which decides the versions.
         """
@@ -77,8 +75,6 @@ def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kube
     """Add the add-ons that a node needs to become ready: addresses for pods, services, and roles for pods.
 
     Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
         cluster: A cluster without add-ons.
         kubernetes_version: Its release.
     """
@@ -93,8 +89,6 @@ def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kuberne
     """Add the add-ons that become healthy on a node: DNS, drivers of file systems, and the node monitoring agent.
 
     Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
         cluster: The cluster; its system nodes must exist first.
         kubernetes_version: Its release.
         efs: Whether volumes on EFS are used.

@@ -26,7 +26,6 @@ def name_of_cluster(scope: Construct, id: str) -> str:
     https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
 
     Args:
-        scope: A stack, or a construct in one.
         id: Id of the cluster in the scope.
     """
     separator, id = "-", re.sub(r"[^A-Za-z0-9-]", "", id)[:_LONGEST_ID]
@@ -40,8 +39,6 @@ def add_control_plane_logs(scope: Construct, id: str, *, cluster_name: str, key:
     """Define the group. It goes with the cluster: a cluster of every morning would leave a group every evening.
 
     Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
         cluster_name: EKS's name of the cluster.
         key: Key of the lines. Default: a key of CloudWatch Logs.
     """

@@ -37,8 +37,6 @@ def kubectl_layer(scope: Construct, id: str, *, kubernetes_version: str) -> lamb
     nearest of them, with a warning.
 
     Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
         kubernetes_version: Release of the cluster, such as 1.35.
     """
     minor = _minor(kubernetes_version)

@@ -77,10 +77,6 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
     def __init__(self, scope: Construct, id: str, props: TrainingClusterProps) -> None:
         """Define the cluster.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: EKS does not accept a release, an address range or an ARN, the VPC has no private subnets in
                 two zones, or a flag is not a bool.
@@ -111,10 +107,6 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         cls, scope: Construct, id: str, attributes: ClusterAttributes
     ) -> ImportedCluster:
         """Import an existing cluster, with kubectl and the same `add_…` methods.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
 
         Raises:
             InputError: EKS has no such name, id or release, or the VPC has no subnets for kubectl.

@@ -64,8 +64,6 @@ class ClusterAlarms(Construct):
         """Define the alarms.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster_name: EKS's name of a cluster with Container Insights.
             file_system: The first file system that can run full; None for none.
             gpu_errors: The number of Xid lines.

@@ -144,10 +144,6 @@ class ClusterMonitoring(Construct):
     def __init__(self, scope: Construct, id: str, props: MonitoringProps) -> None:
         """Define add-on, dashboard and alarms.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: `alarm_email` is not one email address, the cluster has a monitoring from another construct, or
                 an argument is of another type.

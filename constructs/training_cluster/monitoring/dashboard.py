@@ -46,8 +46,6 @@ class ClusterDashboard(cloudwatch.Dashboard):
         """Define the dashboard.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster_name: EKS's name of a cluster with Container Insights.
             file_system: The first file system of the jobs; None for no graphs of one.
             gpu_errors: The number of Xid lines.

@@ -43,8 +43,6 @@ class GpuDetails(Construct):
         """Define the release.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster with the GPU nodes.
             mirror: ECR registry with copies of chart and image. Default: NVIDIA's registry.
 

@@ -73,8 +73,6 @@ class ServiceEndpoints(Construct):
         """Define the endpoints.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             vpc: A VPC with isolated subnets; each gets a network interface of every endpoint.
             cidr: Its address range.
             services: The services.

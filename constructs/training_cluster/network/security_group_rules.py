@@ -16,7 +16,6 @@ def allow_tcp(
 
     Args:
         scope: Where the rule is defined.
-        id: Id in the scope.
         group: The group that is opened.
         peer: The group that connects.
         ports: TCP ports.

@@ -141,8 +141,6 @@ class TrainingNetwork(ec2.Vpc):
         """Define the network.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cidr: Address range, /16 to /20.
             availability_zones: Names of two or more zones. Default: the first two zones of the region.
             training_zone: The zone with the GPU capacity, one of `availability_zones`. Default: the first.

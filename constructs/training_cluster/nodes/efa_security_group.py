@@ -28,8 +28,6 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         """Define the group.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             vpc: The VPC of the nodes.
 
         Raises:

@@ -28,8 +28,6 @@ def cluster_addon(
     of another release than the catalog's, and one of the CDK, gets EKS's default.
 
     Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
         cluster: The cluster.
         name: EKS's name of it.
         values: Its settings. Default: those of the add-on.

@@ -74,8 +74,6 @@ class ClusterAutoscaler(Construct):
         """Define the autoscaler.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster with the node groups, ours or one of `aws_eks_v2`; it needs the Pod Identity agent.
             kubernetes_version: Release of the cluster. Default: that of a cluster of ours, else the catalog's newest.
             mirror: ECR registry with copies of chart and image. Default: the Kubernetes project's registry.

@@ -40,8 +40,6 @@ class EbsDriver(Construct):
         """Define the driver.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster, with the add-on eks-pod-identity-agent: ours or one of `aws_eks_v2`.
             encryption_key: Key of the volumes; its policy must allow EC2 for the account, as that of `TrainingKey`
                 does. Default: that of a `TrainingCluster`, else the account's key for EBS.

@@ -29,8 +29,6 @@ def helm_release(
     """Install a chart.
 
     Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
         cluster: The cluster.
         release: The chart and its version.
         values: Values of the chart.

@@ -143,10 +143,6 @@ class JobQueue(Construct):
     def __init__(self, scope: Construct, id: str, props: JobQueueProps) -> None:
         """Define Kueue and the queue.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: The cluster has a queue from another construct, Kubernetes does not allow a name, two node
                 groups have one name, there are more than 63, or with a topology one has no fixed size, or is in a

@@ -28,8 +28,6 @@ class MetricsServer(Construct):
         https://docs.aws.amazon.com/eks/latest/userguide/community-addons.html (read 2026-11-23)
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster: ours or one of `aws_eks_v2`.
 
         Raises:

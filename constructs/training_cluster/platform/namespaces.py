@@ -31,8 +31,6 @@ class Namespaces(Construct):
         """Define the namespaces.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster.
             names: Their names; `default` always exists and is ignored.
 

@@ -90,10 +90,6 @@ class SageMakerTraining(Construct):
     def __init__(self, scope: Construct, id: str, props: SageMakerTrainingProps) -> None:
         """Define role, group and rules.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: An argument is of another type, a prefix is no folder, the VPC has no private subnet, or a stack
                 would wait for itself.

@@ -69,10 +69,6 @@ class SageMakerTrainingRole(iam.Role):
     def __init__(self, scope: Construct, id: str, props: TrainingRoleProps) -> None:
         """Define the role.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: An argument is of another type, a prefix is no folder, or a stack would wait for itself.
         """

@@ -36,8 +36,6 @@ class Volume(Construct):
         """Own the claim's name in the cluster.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster with the driver of the file system.
             file_system: The file system.
             claim: Name of the claim, and of the volume.

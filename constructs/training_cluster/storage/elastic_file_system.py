@@ -78,8 +78,6 @@ class ElasticFileSystem(efs.FileSystem):
         """Define the file system.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             vpc: The VPC of the subnets.
             subnets: Subnets of its mount targets, one in each zone whose nodes mount it. Default: the VPC's private
                 subnets, or its isolated ones if it has no other.
@@ -127,10 +125,6 @@ class ElasticFileSystem(efs.FileSystem):
         scope: Construct, id: str, attributes: ElasticFileSystemAttributes
     ) -> "ImportedElasticFileSystem":
         """Import an existing file system; `aws efs describe-access-points` shows its two ids.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
 
         Raises:
             InputError: A value is not an EFS id, or `security_group` is of another type.
@@ -240,8 +234,6 @@ class ElasticVolume(Volume):
         """Define the volume.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster with the EFS CSI driver, which a `TrainingCluster` gets.
             file_system: The file system: one of this library, imported or not, or one of the CDK.
             access_point: Its folder that the volume shows; required with a file system of the CDK. Default: that of the

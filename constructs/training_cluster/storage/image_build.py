@@ -54,8 +54,6 @@ class ImageBuild(codebuild.Project):
         """Define the project.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             repository: Where it pushes images.
             bucket: Versioned bucket of the folders, which are uploaded as `images/source.zip`.
             encryption_key: Key of the logs and of the build's files. Default: keys of CloudWatch and of S3.

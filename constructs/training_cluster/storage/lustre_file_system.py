@@ -166,10 +166,6 @@ class LustreFileSystem(LustreFileSystemBase):
     def __init__(self, scope: Construct, id: str, props: LustreFileSystemProps) -> None:
         """Define the file system.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: FSx does not offer the combination, an argument is of another type, or its stack waits for
                 this one.
@@ -193,10 +189,6 @@ class LustreFileSystem(LustreFileSystemBase):
         scope: Construct, id: str, attributes: LustreFileSystemAttributes
     ) -> LustreFileSystemBase:
         """Import an existing file system; `aws fsx describe-file-systems` shows its values.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
 
         Raises:
             InputError: A value is not of a Lustre file system.

@@ -31,8 +31,6 @@ class NvidiaDevicePluginChart(cdk8s.Chart):
         """Define the chart.
 
         Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
             mirror: Registry with a copy of the image. Default: NVIDIA's.
         """
         super().__init__(scope, id)
@@ -64,8 +62,6 @@ class EfaDevicePluginChart(cdk8s.Chart):
         """Define the chart.
 
         Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
             mirror: Registry with a copy of the image. Default: AWS's.
         """
         super().__init__(scope, id)

@@ -28,8 +28,6 @@ class EfsVolumeChart(cdk8s.Chart):
         """Define the chart.
 
         Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
             file_system_id: `fs-…`.
             access_point_id: `fsap-…`.
             claim: Name of the claim, and of its volume, which contains the namespace's name too outside of `default`.

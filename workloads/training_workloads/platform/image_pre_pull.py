@@ -30,8 +30,6 @@ class ImagePrePullChart(cdk8s.Chart):
         """Define the chart.
 
         Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
             images: Addresses of images, each with the program `sleep`.
             namespace: Namespace of the DaemonSet.
         """

@@ -30,8 +30,6 @@ class JobDisruptionBudgetChart(cdk8s.Chart):
         """Define the chart.
 
         Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
             namespace: Namespace of the jobs.
         """
         super().__init__(scope, id)

@@ -40,8 +40,6 @@ class LustreVolumeChart(cdk8s.Chart):
         """Define the chart.
 
         Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
             file_system_id: `fs-…`.
             dns_name: DNS name of the file system.
             mount_name: FSx's mount name; it is `fsx` for SCRATCH_1 file systems only.
