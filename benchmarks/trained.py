@@ -10,13 +10,7 @@ from benchmarks import mpirun_ranks, torchrun_ranks
 
 
 def train(arguments: Sequence[str], output: Path, *, torch: bool = False) -> tuple[dict[str, Any], float]:
-    """Run Python with these arguments and '--output-dir' on two ranks; return results.json and the seconds.
-
-    Args:
-        arguments: Arguments of Python.
-        output: Output folder of the run.
-        torch: Whether PyTorch's launcher and environment start the ranks, not MPI's.
-    """
+    """Run Python with these arguments and '--output-dir' on two ranks; return results.json and the seconds."""
     started = time.monotonic()
     launcher = torchrun_ranks if torch else mpirun_ranks
     mpirun_ranks.finish(launcher.start(2, [*arguments, "--output-dir", str(output)], bind_to="none"))

@@ -8,7 +8,7 @@ from typing import Any
 
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
-from training_cluster.config.existing import ExistingEfsConfig
+from training_cluster.config.sections import ExistingEfsConfig
 from training_cluster.network.endpoints import service_names
 from training_workloads.aws.errors import RejectionError
 

@@ -8,7 +8,7 @@ from training_cluster.account.check_result import CheckResult, decided, skipped
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_workloads.catalog import gpu_instance_type
-from training_workloads.catalog.zones import EKS_REFUSED_ZONE_IDS
+from training_workloads.catalog.regions import EKS_REFUSED_ZONE_IDS
 
 __all__ = [
     "subnets_have_addresses",

@@ -15,10 +15,9 @@ from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring, MonitoringOptions
 from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup, GpuNodeGroupOptions
-from training_cluster.platform.ebs_driver import EbsDriver
 from training_cluster.platform.job_queue import JobQueue, JobQueueOptions
-from training_cluster.platform.metrics_server import MetricsServer
 from training_cluster.platform.namespaces import Namespaces
+from training_cluster.platform.optional_addons import EbsDriver, MetricsServer
 from training_cluster.platform.pre_pulled_images import PrePulledImages
 from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
@@ -180,10 +179,7 @@ class ClusterMethods(ClusterDefaults):
         return self.platform
 
     def add_pre_pulled_images(self, id: str, *, images: Sequence[str]) -> PrePulledImages:
-        """Add `PrePulledImages`: GPU nodes pull them when they join.
-
-        Args:
-            images: Addresses of images.
+        """Add `PrePulledImages` by their addresses: GPU nodes pull them when they join.
 
         Raises:
             InputError: An address is not one, or the cluster has pre-pulled images already.

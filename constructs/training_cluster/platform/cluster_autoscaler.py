@@ -46,9 +46,6 @@ def scale_from_zero_tags(devices: Mapping[str, str]) -> dict[str, str]:
     It reads CPU, memory and GPUs from EC2, and labels and taints from EKS (`eks:DescribeNodegroup`), that of the
     capacity type included (https://github.com/kubernetes/autoscaler/pull/6261). It learns of EFA devices and huge pages
     only here; it takes the tags from the EKS node group, so they need not be on the Auto Scaling group.
-
-    Args:
-        devices: Amounts by the name of the extended resource.
     """
     return {f"{_NODE_TEMPLATE}{name}": amount for name, amount in devices.items()}
 

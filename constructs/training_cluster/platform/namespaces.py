@@ -45,10 +45,7 @@ class Namespaces(Construct):
 
     @checked
     def add(self, names: NamespaceNames) -> None:
-        """Define more namespaces.
-
-        Args:
-            names: Their names; those that exist here, and `default`, are ignored.
+        """Define more namespaces; those that exist here, and `default`, are ignored.
 
         Raises:
             InputError: Kubernetes does not allow a name, or another construct defines the namespace.

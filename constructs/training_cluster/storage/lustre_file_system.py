@@ -299,13 +299,7 @@ class _ImportedLustreFileSystem(LustreFileSystemBase):
 def open_lustre_ports(
     scope: Construct, file_system: LustreFileSystemBase | fsx.LustreFileSystem, clients: ec2.ISecurityGroup
 ) -> None:
-    """Define the rules between the servers of a file system and its clients, in both directions.
-
-    Args:
-        scope: Where the rules are defined.
-        file_system: One of this library, imported or not, or one of the CDK.
-        clients: The security group of the clients.
-    """
+    """Define the rules between the servers of a file system and its clients, in both directions."""
     for number, servers in enumerate(file_system.connections.security_groups):
         rules = Construct(scope, str(number))
         for ports in _PORTS:

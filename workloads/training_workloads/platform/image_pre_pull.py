@@ -8,7 +8,7 @@ from constructs import Construct
 
 from training_workloads.catalog.nodes import GPU_PRESENT_LABEL, GPU_TAINT_KEY
 from training_workloads.mpijob.programs import UID
-from training_workloads.platform.static_volume import DEFAULT_NAMESPACE
+from training_workloads.platform.volumes import DEFAULT_NAMESPACE
 
 __all__ = ["ImagePrePullChart"]
 

@@ -50,14 +50,7 @@ class Ending:
 def supervise(
     command: Sequence[str], environment: dict[str, str], *, name: str, hides_traceback: bool = False
 ) -> Ending:
-    """Run a launcher to its end, or until a signal or a closed output ends the run.
-
-    Args:
-        command: The launcher's argv.
-        environment: Its variables.
-        name: The launcher's name, for the reason.
-        hides_traceback: As `LocalRun` has it.
-    """
+    """Run a launcher to its end, or until a signal or a closed output ends the run."""
     family = Family()
     with caught_signals() as received, family.adopted():
         launcher = _start(command, environment)
@@ -103,10 +96,7 @@ def exit_code(status: int) -> int:
 def what_ended_it(launcher: str, status: int, words: str) -> str:
     """Return which rank ended the run and how, if the launcher says so, else how the launcher ended.
 
-    Args:
-        launcher: The launcher's name.
-        status: Its exit code, or the negative number of the signal that ended it.
-        words: Its words on standard error, without the ranks' lines.
+    Its status is its exit code, or the negative number of the signal that ended it.
     """
     text = " ".join(words.split())
     if status < 0:
