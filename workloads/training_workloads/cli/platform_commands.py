@@ -82,12 +82,9 @@ def render(
 )
 @click.option("--dataset-gib", type=NUMBER, default=0, help="Data that the file system must hold.")
 @click.option("--efa", is_flag=True, help="For a file system that clients mount over EFA.")
-def size_lustre(images_per_second: float, bytes_per_image: int, dataset_gib: float, efa: bool) -> None:
+def size_lustre(**needs: Any) -> None:
     """Print the smallest Lustre file system that is fast enough for a job."""
-    sizing = sizing_of(
-        images_per_second=images_per_second, bytes_per_image=bytes_per_image, dataset_gib=dataset_gib, efa=efa
-    )
-    print(sizing)
+    print(sizing_of(**needs))
 
 
 @app.command("mirror-commands")

@@ -39,6 +39,7 @@ from training_workloads.validation import InputError, Problem, known_names
 __all__ = [
     "BATCH_JOB_LABEL",
     "INDEX_LABEL",
+    "PODS_END_SECONDS",
     "ClusterJob",
     "by_age",
     "delete_job",
@@ -59,6 +60,9 @@ BATCH_JOB_LABEL = "batch.kubernetes.io/job-name"
 
 #: The label of a pod with its index in an Indexed Job; documented on the same page.
 INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
+
+#: What a pod gets to end (30 s by default), and after which the pods of a lost node are deleted (5 minutes).
+PODS_END_SECONDS = 360
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
