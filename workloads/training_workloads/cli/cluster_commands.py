@@ -39,6 +39,7 @@ from training_workloads.cluster.failures import ForbiddenError
 from training_workloads.cluster.hints import rejected_input
 from training_workloads.cluster.job_summaries import SUCCEEDED, SUSPENDED
 from training_workloads.cluster.jobs import (
+    PODS_END_SECONDS,
     ClusterJob,
     delete_job,
     delete_part,
@@ -61,9 +62,6 @@ if TYPE_CHECKING:
     from training_workloads.manifests.documents import Document
 
 __all__ = ["cancel", "list_all", "logs", "scale", "status", "submit", "wait"]
-
-# What a pod gets to end (30 s by default), and after which the pods of a lost node are deleted (5 minutes).
-_PODS_END_SECONDS = 360
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -328,7 +326,7 @@ def cancel(names: tuple[str, ...], finished: bool, context: str | None, namespac
         chosen = names or [summary.name for summary in list_jobs(cluster) if summary.is_finished]
         jobs = [find_job(cluster, name) for name in dict.fromkeys(chosen)]
         run.delete(cluster, jobs)
-        poller = Poller(note=note, deadline=time.monotonic() + _PODS_END_SECONDS)
+        poller = Poller(note=note, deadline=time.monotonic() + PODS_END_SECONDS)
         for ended in wait_until_gone(cluster, jobs, poller, show):
             run.waited_for.remove(ended)
     if as_json:

@@ -124,12 +124,7 @@ class Submission:
 
 
 def check_objects(file: str, documents: Iterable[Document]) -> Problems:
-    """Yield the problems of a file without objects, of an object's address, and of MPIJobs that stop the operator.
-
-    Args:
-        file: The file's name.
-        documents: Its documents.
-    """
+    """Yield the problems of a file without objects, of an object's address, and of MPIJobs that stop the operator."""
     objects = [document for document in documents if document.content is not None]
     if not objects:
         fix = "give a manifest, such as one that 'trainctl render' wrote"
@@ -152,17 +147,10 @@ def plan_submission(
     namespace: str | None,
     any_kind: bool = False,
 ) -> list[Submission]:
-    """Check whether every object can be created, and create none.
+    """Check whether every object can be created, and return them in the order in which to create them.
 
-    Args:
-        cluster: The cluster.
-        documents: The objects, after `check_objects`.
-        note: Takes what delays a job, and is no mistake in it.
-        namespace: The value of `--namespace`; an object with another namespace is rejected.
-        any_kind: Whether objects may be of kinds that no job needs. Default: they are rejected.
-
-    Returns:
-        The objects in the order in which to create them.
+    `check_objects` comes first. `note` takes what delays a job, and is no mistake in it; `any_kind` admits objects of
+    kinds that no job needs.
 
     Raises:
         InputError: An object contradicts `namespace`, or something that it needs is missing in its namespace.
@@ -184,11 +172,7 @@ def plan_submission(
 
 
 def submit(submissions: Iterable[Submission], created: Callable[[Submission], None]) -> None:
-    """Create every object.
-
-    Args:
-        submissions: The result of `plan_submission`.
-        created: Takes each object after the cluster has created it.
+    """Create every object of a plan.
 
     Raises:
         ClusterError: A request failed; the objects before it exist.

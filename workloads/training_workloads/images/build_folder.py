@@ -8,10 +8,14 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from training_workloads.mpijob.programs import LOCAL_IMAGE
 from training_workloads.validation import InputError, Problem, Problems, check
 
-__all__ = ["build_arguments", "find_dockerfile", "ignore_file", "local_name", "pack"]
+__all__ = ["ImageError", "build_arguments", "find_dockerfile", "ignore_file", "local_name", "pack"]
 
 # A clone of this project, or the folder of a project that `trainctl init` wrote.
 _DOCKERFILES = ("training/Dockerfile", "Dockerfile")
+
+
+class ImageError(Exception):
+    """A build or a push of an image failed; the text says what happened and what to do."""
 
 
 def find_dockerfile(folder: Path, given: str | None) -> Path:
@@ -37,9 +41,7 @@ def find_dockerfile(folder: Path, given: str | None) -> Path:
 def local_name(folder: Path, dockerfile: Path | None = None) -> str:
     """Return an image's name on this machine: that in the recipes of the library, or of a project.
 
-    Args:
-        folder: Where it is built.
-        dockerfile: Its Dockerfile; `torch.Dockerfile` adds `-torch` to the name. Default: that of the folder.
+    `torch.Dockerfile` adds `-torch` to the name.
     """
     name = LOCAL_IMAGE
     if not (folder / _DOCKERFILES[0]).is_file():

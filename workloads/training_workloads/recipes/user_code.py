@@ -41,10 +41,7 @@ class UserCode(Protocol):
 def as_problems(code: UserCode, name: str = "", typed: str | None = None) -> Iterator[None]:
     """Run code of the user; what it prints is not the result of the command, so it goes to standard error.
 
-    Args:
-        code: The code.
-        name: The recipe.
-        typed: The job's name on the command line: a problem with it is not one of the code.
+    `typed` is the job's name on the command line: a problem with it is not one of the code.
 
     Raises:
         InputError: The code raised an error, or gave a value that a rule rejects.

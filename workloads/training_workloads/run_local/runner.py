@@ -79,16 +79,8 @@ def run_planned(
 ) -> int:
     """Run a plan to its end, and return its exit code.
 
-    Args:
-        run: The plan.
-        scratch: The run's folder of temporary files, which its caller removes.
-        volumes: Local folder in place of the shared file system.
-        environment: Virtual environment. Default: as for `run_locally`.
-        origin: Where the job is from, for its first line.
-        note: Another target that the user may have meant.
-
-    Raises:
-        InputError: A program is missing, or the same job runs here already.
+    The caller removes the scratch folder. The origin of the job is for its first line; the note is on another target
+    that the user may have meant.
     """
     venv = environment or (_TORCH_ENVIRONMENT if run.launcher == TORCHRUN else _ENVIRONMENT)
     variables = _process_environment(venv, run, scratch)
@@ -102,13 +94,6 @@ def only_run(job: str, volumes: Path) -> Iterator[None]:
     """Hold the lock of a job while it runs here: two runs would write their checkpoints into one folder.
 
     The kernel releases it with this process, however that ends.
-
-    Args:
-        job: Name of the job.
-        volumes: The folder in place of the shared file system.
-
-    Raises:
-        InputError: The job runs already, or nothing can be written into the folder.
     """
     path = volumes / RUNS_DIRECTORY / f".{re.sub(r'[^A-Za-z0-9.-]', '_', job)}.lock"
     with _opened(path, volumes) as file:

@@ -58,12 +58,7 @@ def supervise(
 ) -> Ending:
     """Run a launcher to its end, or until a signal or a closed output ends the run.
 
-    Args:
-        command: The launcher's argv.
-        environment: Its variables.
-        name: The launcher's name, for the reason.
-        hides_traceback: As `LocalRun` has it.
-        private: Whether it gets a private network, which the kernel allows.
+    `private` gives it a private network, which the kernel must allow.
     """
     family = Family()
     with caught_signals() as received, family.adopted():
@@ -116,10 +111,7 @@ def exit_code(status: int) -> int:
 def what_ended_it(launcher: str, status: int, words: str) -> str:
     """Return which rank ended the run and how, if the launcher says so, else how the launcher ended.
 
-    Args:
-        launcher: The launcher's name.
-        status: Its exit code, or the negative number of the signal that ended it.
-        words: Its words on standard error, without the ranks' lines.
+    Its status is its exit code, or the negative number of the signal that ended it.
     """
     text = " ".join(words.split())
     if status < 0:

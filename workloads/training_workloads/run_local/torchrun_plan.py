@@ -33,13 +33,7 @@ def runs_torchrun(document: Document) -> bool:
 
 
 def plan_torchrun(document: Document, volumes: Path, scratch: Path, ranks: int | None = None) -> LocalRun:
-    """Return the command of this machine for a Job of torchrun.
-
-    Args:
-        document: The Job.
-        volumes: Local folder in place of each mounted claim.
-        scratch: Folder for torchrun's logs.
-        ranks: Number of ranks. Default: 2.
+    """Return the command of this machine for a Job of torchrun, with 2 ranks by default.
 
     Raises:
         InputError: Torchrun is started by a shell, or `ranks` is below 1.

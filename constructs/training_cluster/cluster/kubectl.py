@@ -1,6 +1,12 @@
-"""The parts that CDK adds to run kubectl and Helm in a cluster: two Lambda functions, their roles and log groups."""
+"""kubectl in a cluster: the Lambda layer with it, and the parts that CDK adds to run it and Helm.
 
-from aws_cdk import Aws, CfnCondition, Fn, RemovalPolicy
+These are two Lambda functions, their roles and their log groups.
+"""
+
+from importlib import import_module
+from typing import Annotated, Any
+
+from aws_cdk import Annotations, Aws, CfnCondition, Fn, RemovalPolicy
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
@@ -17,8 +23,15 @@ from training_cluster.suppressions import (
     suppress_services_log_key,
     suppress_wildcard,
 )
+from training_workloads.catalog.versions import KUBERNETES_VERSIONS
+from training_workloads.spec import Checked, Converted
+from training_workloads.validation import one_of
 
-__all__ = ["own_logs", "secure_kubectl"]
+__all__ = ["KubernetesVersion", "kubectl_layer", "own_logs", "release_name", "secure_kubectl"]
+
+# kubectl is compatible within one minor version of the API server, older or newer:
+# https://kubernetes.io/releases/version-skew-policy/#kubectl
+_COMPATIBLE = 1
 
 _PUBLIC_REGISTRY = "AmazonElasticContainerRegistryPublicReadOnly"
 _LOGS_KEPT_DAYS = 30
@@ -26,13 +39,46 @@ _LOG_GROUP = "LogGroup"
 _ROLES = ("AWSLambdaBasicExecutionRole", "AWSLambdaVPCAccessExecutionRole")
 
 
-def secure_kubectl(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> None:
-    """Encrypt the logs of kubectl's functions, and suppress the findings on CDK's code.
+def release_name(version: Any) -> Any:
+    """Return a release of Kubernetes as text, such as 1.35."""
+    return version.version if isinstance(version, eks.KubernetesVersion) else version
 
-    Args:
-        cluster: A cluster with a kubectl provider.
-        encryption_key: Key of the log groups. Default: a key of CloudWatch Logs.
+
+#: A release that a new cluster of this library can have: each needs its kubectl layer and its autoscaler.
+KubernetesVersion = Annotated[
+    Converted[eks.KubernetesVersion | str, str], Checked(one_of, KUBERNETES_VERSIONS, read=release_name, typed=str)
+]
+
+
+def kubectl_layer(scope: Construct, id: str, *, kubernetes_version: str) -> lambda_.LayerVersion:
+    """Define the Lambda layer with kubectl and Helm.
+
+    There is a Python package for each release; the project depends on those of new clusters. Another release gets the
+    nearest of them, with a warning.
     """
+    minor = _minor(kubernetes_version)
+    nearest = min(map(_minor, KUBERNETES_VERSIONS), key=lambda one: abs(one - minor))
+    if nearest != minor:
+        _warn(scope, kubernetes_version, nearest, compatible=abs(nearest - minor) <= _COMPATIBLE)
+    module = import_module(f"aws_cdk.lambda_layer_kubectl_v{nearest}")
+    layer: lambda_.LayerVersion = getattr(module, f"KubectlV{nearest}Layer")(scope, id)
+    return layer
+
+
+def _minor(version: str) -> int:
+    return int(version.partition(".")[2])
+
+
+def _warn(scope: Construct, version: str, nearest: int, *, compatible: bool) -> None:
+    rule = "Kubernetes supports one minor version of difference"
+    if not compatible:
+        rule += " only, so a manifest may fail; upgrade the cluster"
+    text = f"the cluster runs Kubernetes {version}, and kubectl is of 1.{nearest}, the nearest one here: {rule}"
+    Annotations.of(scope).add_warning_v2("cdk-training-cluster:kubectl-of-another-release", text)
+
+
+def secure_kubectl(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> None:
+    """Encrypt the logs of kubectl's functions, and suppress the findings on CDK's code."""
     provider = cluster.node.find_child("KubectlProvider")
     assert isinstance(provider, Construct)
     own_logs(provider, encryption_key)
@@ -46,10 +92,6 @@ def own_logs(provider: Construct, encryption_key: kms.IKey | None) -> None:
     Without one Lambda makes it, with no retention, and no destroyed stack deletes it. CDK defines groups only in an app
     with the feature flag `@aws-cdk/aws-lambda:useCdkManagedLogGroup`; these have the same ids. CDK's have the name of
     the function, and so are made after it and deleted before it: a last call of the function would leave another.
-
-    Args:
-        provider: The kubectl provider.
-        encryption_key: Key of the log groups. Default: a key of CloudWatch Logs.
     """
     for function in children_of_type(provider, "AWS::Lambda::Function"):
         scope = function.node.scope

@@ -1,12 +1,11 @@
-"""The check of the AMI of the nodes: its release, in the region."""
+"""Checks of versions that the region publishes: the AMI of the nodes, and the account's bootstrap for the CDK."""
 
 from collections.abc import Iterator
 
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
-from training_cluster.account.ssm_parameters import find_parameter
 
-__all__ = ["ami_releases_exist"]
+__all__ = ["account_is_bootstrapped", "ami_releases_exist"]
 
 # https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html, read 2026-11-23
 _NEWEST = "/aws/service/eks/optimized-ami/{release}/amazon-linux-2023/x86_64/nvidia/recommended/release_version"
@@ -14,6 +13,11 @@ _NEWEST = "/aws/service/eks/optimized-ami/{release}/amazon-linux-2023/x86_64/nvi
 # The name of the image of release 1.35.0-20260917 ends with 1.35-v20260917:
 # https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html
 _IMAGE = "amazon-eks-node-al2023-x86_64-nvidia-{release}-v{day}"
+
+# The version that the CDK's default synthesizer requires, also in each template's rule `CheckBootstrapVersion`:
+# https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html
+_BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
+_OLDEST_BOOTSTRAP = 6
 
 
 def ami_releases_exist(deployment: Deployment) -> Iterator[CheckResult]:
@@ -25,7 +29,7 @@ def ami_releases_exist(deployment: Deployment) -> Iterator[CheckResult]:
 
 def _newest(deployment: Deployment) -> CheckResult:
     kubernetes = deployment.config.kubernetes_version
-    found = find_parameter(deployment.account, _NEWEST.format(release=kubernetes))
+    found = deployment.account.parameter(_NEWEST.format(release=kubernetes))
     return decided(
         "AMI release",
         found is not None,
@@ -47,4 +51,17 @@ def _named(deployment: Deployment, release: str) -> CheckResult:
         actual=f"{images[0]['ImageId']} ({name})" if images else f"{region} has no image {name}",
         needed=release,
         remedy="give a release of https://github.com/awslabs/amazon-eks-ami/releases, or omit ami_release",
+    )
+
+
+def account_is_bootstrapped(deployment: Deployment) -> Iterator[CheckResult]:
+    """Look up the version of the bootstrap stack, into whose bucket `cdk deploy` uploads the assets."""
+    found = deployment.account.parameter(_BOOTSTRAP)
+    account = deployment.account.identity.split(":")[4]
+    yield decided(
+        "CDK bootstrap",
+        found is not None and int(found) >= _OLDEST_BOOTSTRAP,
+        actual=f"version {found}" if found else "none",
+        needed=f"version {_OLDEST_BOOTSTRAP} or newer",
+        remedy=f"run 'cdk bootstrap aws://{account}/{deployment.account.region}'",
     )

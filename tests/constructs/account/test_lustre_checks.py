@@ -2,11 +2,15 @@ from typing import Any
 
 import pytest
 
+from tests.constructs.account.lustre_answers import FILE_SYSTEM, answer_lustre
 from tests.constructs.account.stubbed_account import EXISTING_LUSTRE, EXISTING_VPC, StubbedAccount, deployment
-from training_cluster.account import data_set_checks
-from training_cluster.account.data_set_checks import data_set_fits_on_lustre
+from training_cluster.account import lustre_checks
+from training_cluster.account.lustre_checks import data_set_fits_on_lustre, exports_are_up_to_date
+from training_cluster.account.lustre_state import NO_LAG
 
 GIB = 1024**3
+STACK = {"Lustre": ("AWS::FSx::FileSystem", FILE_SYSTEM)}
+BEHIND = "the oldest change waits for its export for 90 s"
 
 
 def answer_data_stack(account: StubbedAccount) -> None:
@@ -66,7 +70,7 @@ def test_each_linked_prefix_is_read() -> None:
 
 
 def test_a_bucket_with_very_many_objects_is_read_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data_set_checks, "_MOST_PAGES", 2)
+    monkeypatch.setattr(lustre_checks, "_MOST_PAGES", 2)
     account = StubbedAccount()
     answer_data_stack(account)
     answer_objects(account, [GIB], more=True)
@@ -111,3 +115,42 @@ def test_an_existing_file_system_without_links_has_no_data_set() -> None:
         "skipped",
         "the file system has no data repository: nothing of a bucket appears in it",
     )
+
+
+@pytest.mark.parametrize(
+    ("answers", "state", "actual"),
+    [
+        ({}, "ok", "AVAILABLE, lag 0 s"),
+        ({"lag": None}, "skipped", NO_LAG),
+        ({"lag": None, "exported": False}, "ok", "AVAILABLE, lag unknown"),
+        ({"lag": 90}, "failed", BEHIND),
+        ({"lag": 90, "exported": False}, "ok", "AVAILABLE, lag 90 s"),
+        (
+            {"lifecycle": "MISCONFIGURED"},
+            "failed",
+            "the data repository of / is MISCONFIGURED (no access to the bucket)",
+        ),
+        ({"task": "PENDING"}, "failed", "1 data repository tasks run"),
+    ],
+)
+def test_changes_that_wait_are_reported(answers: dict[str, Any], state: str, actual: str) -> None:
+    account = StubbedAccount()
+    account.answer_stack(STACK)
+    answer_lustre(account, **answers)
+    (found,) = exports_are_up_to_date(deployment(account))
+    assert (found.check, found.state, found.actual) == (f"Lustre exports of {FILE_SYSTEM}", state, actual)
+
+
+def test_before_the_deployment_there_is_nothing_to_export() -> None:
+    account = StubbedAccount()
+    account.answer_no_stack()
+    (found,) = exports_are_up_to_date(deployment(account))
+    assert (found.state, found.actual) == ("skipped", "there is no TrainingClusterStack with a file system yet")
+
+
+def test_a_file_system_that_the_stack_lost_is_named() -> None:
+    account = StubbedAccount()
+    account.answer_stack(STACK)
+    account.stubs.reject("fsx", "describe_file_systems", "FileSystemNotFound")
+    (found,) = exports_are_up_to_date(deployment(account))
+    assert (found.state, found.actual) == ("skipped", f"us-west-2 of this account has no {FILE_SYSTEM} (any more)")

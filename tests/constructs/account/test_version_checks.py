@@ -1,7 +1,7 @@
 import pytest
 
 from tests.constructs.account.stubbed_account import StubbedAccount, deployment
-from training_cluster.account.ami_checks import ami_releases_exist
+from training_cluster.account.version_checks import account_is_bootstrapped, ami_releases_exist
 
 NEWEST = "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/nvidia/recommended/release_version"
 
@@ -29,3 +29,21 @@ def test_a_named_release_is_looked_up(images: list[dict[str, str]], state: str) 
     (found,) = ami_releases_exist(deployment(account, ami_release="1.35.0-20260917"))
     assert (found.state, found.needed) == (state, "1.35.0-20260917")
     assert found.actual == (f"ami-1 ({name})" if images else f"us-west-2 has no image {name}")
+
+
+@pytest.mark.parametrize(("version", "state"), [("6", "ok"), ("31", "ok"), ("5", "failed")])
+def test_an_old_bootstrap_is_not_enough(version: str, state: str) -> None:
+    account = StubbedAccount()
+    account.answer_parameter("/cdk-bootstrap/hnb659fds/version", version)
+    account.answer_identity()
+    (found,) = account_is_bootstrapped(deployment(account))
+    assert (found.state, found.actual) == (state, f"version {version}")
+
+
+def test_an_account_that_is_not_bootstrapped_gets_the_command() -> None:
+    account = StubbedAccount()
+    account.stubs.reject("ssm", "get_parameter", "ParameterNotFound")
+    account.answer_identity()
+    (found,) = account_is_bootstrapped(deployment(account))
+    assert (found.state, found.actual) == ("failed", "none")
+    assert found.remedy == "run 'cdk bootstrap aws://111122223333/us-west-2'"

@@ -3,8 +3,7 @@ from collections import Counter
 
 import pytest
 
-from docs.site.navigation import toctrees
-from docs.site.page_list import LIST, Page, sections
+from docs.site.page_list import LIST, Page, sections, toctrees
 
 ROOT_PAGE = "docs/index"
 LISTED = {

@@ -1,4 +1,7 @@
-"""Volumes on EBS: EKS's add-on of the driver, its role, and the default StorageClass."""
+"""EKS's add-ons that a cluster can do without: volumes on EBS, and the Kubernetes Metrics Server.
+
+The latter is for `kubectl top` and for Deployments that scale by their load.
+"""
 
 from typing import Any, cast
 
@@ -7,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from training_cluster.checks import Cluster, Key
+from training_cluster.checks import AnyCluster, Cluster, Key
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import ClusterDefaults, after_node_addons
@@ -16,7 +19,7 @@ from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_policy
 from training_workloads.keywords import checked
 
-__all__ = ["EbsDriver"]
+__all__ = ["EbsDriver", "MetricsServer"]
 
 # https://docs.aws.amazon.com/eks/latest/userguide/add-ons-aws-ebs-csi-driver.html (read 2026-11-23)
 _ADDON = "aws-ebs-csi-driver"
@@ -40,8 +43,6 @@ class EbsDriver(Construct):
         """Define the driver.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster, with the add-on eks-pod-identity-agent: ours or one of `aws_eks_v2`.
             encryption_key: Key of the volumes; its policy must allow EC2 for the account, as that of `TrainingKey`
                 does. Default: that of a `TrainingCluster`, else the account's key for EBS.
@@ -83,3 +84,28 @@ def _storage_class(key: kms.IKey | None) -> dict[str, Any]:
         "allowVolumeExpansion": True,
         "reclaimPolicy": "Delete",
     }
+
+
+class MetricsServer(Construct):
+    """EKS's community add-on metrics-server, on the nodes without GPUs.
+
+    Attributes:
+        addon: The add-on.
+    """
+
+    @checked
+    def __init__(self, scope: Construct, id: str, *, cluster: AnyCluster) -> None:
+        """Define the add-on, which needs no role.
+
+        https://docs.aws.amazon.com/eks/latest/userguide/community-addons.html (read 2026-11-23)
+
+        Args:
+            cluster: The cluster: ours or one of `aws_eks_v2`.
+
+        Raises:
+            InputError: The cluster has one from another construct.
+        """
+        super().__init__(scope, id)
+        own(self, cluster, "metrics server")
+        self.addon = cluster_addon(self, "Resource", cluster=cast(eks.ICluster, cluster), name="metrics-server")
+        after_node_addons(self, cluster)

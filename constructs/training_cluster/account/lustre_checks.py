@@ -1,19 +1,20 @@
-"""The check of the data set: the objects in the bucket, against the size of the file system."""
+"""Checks of Lustre beside its bucket: whether the data set fits on it, and whether its exports have arrived."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from training_cluster.account.check_result import CheckResult, decided, skipped
 from training_cluster.account.checked_deployment import Deployment
-from training_cluster.account.lustre_state import find_associations
-from training_cluster.account.units import GIB
+from training_cluster.account.lustre_state import NO_LAG, find_associations, read_lustre
+from training_workloads.manifests.values import GI
 
-__all__ = ["data_set_fits_on_lustre"]
+__all__ = ["data_set_fits_on_lustre", "exports_are_up_to_date"]
 
 # 1,000 objects a page: enough for the shards of a data set, and an end for a bucket of single images.
 _MOST_PAGES = 100
 
-_CHECK = "data set"
+_DATA_SET = "data set"
+_EXPORTS = "Lustre exports"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,28 +34,28 @@ def data_set_fits_on_lustre(deployment: Deployment) -> Iterator[CheckResult]:
     existing = deployment.config.existing_lustre
     links = _existing_links(deployment) if existing else _new_links(deployment)
     if links is None:
-        yield deployment.without_data_stack(_CHECK)
+        yield deployment.without_data_stack(_DATA_SET)
         return
     if not links:
-        yield skipped(_CHECK, "the file system has no data repository: nothing of a bucket appears in it")
+        yield skipped(_DATA_SET, "the file system has no data repository: nothing of a bucket appears in it")
         return
     total, complete = 0, True
     for link in links:
         objects, size, read = _contents(deployment, link)
         total, complete = total + size, complete and read
         yield decided(
-            f"{_CHECK} of {link.path}",
+            f"{_DATA_SET} of {link.path}",
             objects > 0,
-            actual=f"{_least(read)}{objects:,} objects, {size / GIB:,.1f} GiB in s3://{link.bucket}/{link.prefix}",
+            actual=f"{_least(read)}{objects:,} objects, {size / GI:,.1f} GiB in s3://{link.bucket}/{link.prefix}",
             needed="1 object or more",
             remedy=_copy(link),
         )
     capacity = existing.capacity_gib if existing else deployment.config.lustre.capacity_gib
     enlarge = "enlarge the file system" if existing else "raise lustre.capacity_gib"
     yield decided(
-        f"size of the {_CHECK}",
-        total <= capacity * GIB,
-        actual=f"{_least(complete)}{total / GIB:,.1f} GiB in {', '.join(link.path for link in links)}",
+        f"size of the {_DATA_SET}",
+        total <= capacity * GI,
+        actual=f"{_least(complete)}{total / GI:,.1f} GiB in {', '.join(link.path for link in links)}",
         needed=f"{capacity} GiB or less",
         remedy=f"{enlarge}, or link longer prefixes",
     )
@@ -96,3 +97,26 @@ def _contents(deployment: Deployment, link: _Link) -> tuple[int, int, bool]:
 
 def _copy(link: _Link) -> str:
     return f"copy the data set: aws s3 cp --recursive <folder> s3://{link.bucket}/{link.prefix or 'data/'}"
+
+
+def exports_are_up_to_date(deployment: Deployment) -> Iterator[CheckResult]:
+    """Report changes that wait for their export, and data repositories that do not work."""
+    if not deployment.lustre_ids:
+        yield skipped(_EXPORTS, f"there is no {deployment.cluster_stack} with a file system yet")
+    for id in deployment.lustre_ids:
+        state = read_lustre(deployment.account, id)
+        if state is None:
+            yield skipped(_EXPORTS, f"{deployment.account.region} of this account has no {id} (any more)")
+            continue
+        check = f"{_EXPORTS} of {id}"
+        if state.has_unknown_exports and not state.unexported:
+            yield skipped(check, NO_LAG, "try again some minutes after a job has written")
+            continue
+        known = "unknown" if state.export_lag_seconds is None else f"{state.export_lag_seconds} s"
+        yield decided(
+            check,
+            not state.unexported,
+            actual=state.unexported or f"{state.lifecycle}, lag {known}",
+            needed="no change that waits",
+            remedy="wait; 'aws fsx describe-data-repository-associations' shows a fault, the key of the bucket often",
+        )
