@@ -45,7 +45,7 @@ $(CDK): setup/preflight.sh setup/common.sh setup/cdk.sh setup/cdk_program.sh req
 	@setup/cdk.sh
 
 $(TRAINING): setup/common.sh setup/training.sh setup/horovod.cmake requirements/training.txt requirements/horovod.txt \
-		requirements/mpi.txt | $(CDK)
+		requirements/mpi.txt training/pods/horovodrun.py | $(CDK)
 	@setup/training.sh
 
 # Beside the training side, whose Python it takes: it is of the version of the lock.

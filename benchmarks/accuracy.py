@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import mpirun_ranks, trained
+from benchmarks.launched_ranks import ROOT, train
 
 LEAST = 0.95
 MOST_SECONDS = 600
@@ -29,8 +29,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data, output = Path(folder) / "data", Path(folder) / "run"
         digits = [sys.executable, "-m", "training.imagenet.digit_shards", "--output-dir", str(data)]
-        subprocess.run(digits, cwd=mpirun_ranks.ROOT, check=True)
-        results, seconds = trained.train(["-m", program, "--data-dir", str(data), *OPTIONS], output, torch=torch)
+        subprocess.run(digits, cwd=ROOT, check=True)
+        results, seconds = train(["-m", program, "--data-dir", str(data), *OPTIONS], output, torch=torch)
     accuracy, images = results["accuracy"], results["evaluated_images"]
     print(f"{program} on the digits, two ranks: top-1 {accuracy:.4f} of {images} images in {seconds:.0f} s")
     if accuracy < LEAST or seconds > MOST_SECONDS:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.mpirun_ranks import ROOT
+from benchmarks.launched_ranks import ROOT
 
 FIRST_BATCH = 64
 NO_GPU = "no GPU here: nothing is measured"

@@ -23,15 +23,14 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from training.imagenet.crops_and_colors import MIN_CROP_AREA  # noqa: E402
+from training.imagenet.classifier_settings import ClassifierSettings  # noqa: E402
 from training.imagenet.imagenet_example import encode, labels  # noqa: E402
 from training.imagenet.input_pipeline import InputPipeline, Settings  # noqa: E402
 from training.records import epoch_order, shard_files  # noqa: E402
-from training.records.dataset import open_split  # noqa: E402
-from training.records.epoch_choices import epoch_key  # noqa: E402
 from training.records.epoch_order import Order  # noqa: E402
 from training.records.image_features import ENCODED, LABEL  # noqa: E402
-from training.records.numbered_records import Team  # noqa: E402
+from training.records.pipeline import epoch_key  # noqa: E402
+from training.records.rank_records import open_split  # noqa: E402
 
 ROUNDS = 7
 IMAGES, BATCH, EPOCHS = 256, 128, 3
@@ -129,9 +128,9 @@ def with_images_in_memory(folder: Path) -> InputPipeline:
 
 def pipeline(folder: Path, kept: range | None) -> InputPipeline:
     """Return the program's input; the range's decoded images stay in memory."""
-    records = open_split(folder, "train", classes=CLASSES, team=Team())
-    settings = Settings(image_size=SIZE, classes=CLASSES, threads=1, min_crop_area=MIN_CROP_AREA)
-    return InputPipeline(records, settings, kept)
+    records = open_split(folder, "train", classes=CLASSES)
+    run = ClassifierSettings(synthetic=True, output_dir=folder, image_size=SIZE, classes=CLASSES)
+    return InputPipeline(records, Settings(run=run, threads=1), kept)
 
 
 def order() -> Order:

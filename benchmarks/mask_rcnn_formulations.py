@@ -13,7 +13,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
 from unittest import mock
 
 # Before TensorFlow starts its threads, which then all run on this core.
@@ -23,6 +22,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+from training.coco.batches import Batch  # noqa: E402
 from training.mask_rcnn import losses as losses_module  # noqa: E402
 from training.mask_rcnn import roi_align as own  # noqa: E402
 from training.mask_rcnn.architecture import RESNET50_FPN, SMALL  # noqa: E402
@@ -37,17 +37,6 @@ SMALL_HEIGHT, SMALL_WIDTH, SMALL_IMAGES, OBJECTS = 128, 160, 4, 100
 LEAST, LEAST_OF_STEP, MOST_DIFFERENCE = 1.5, 0.95, 1e-2
 
 RoiAlign = Callable[[Sequence[tf.Tensor], tf.Tensor, int, int], tf.Tensor]
-
-
-class MadeImages(NamedTuple):
-    """The part of a batch that training uses."""
-
-    images: Any
-    sizes: Any
-    boxes: Any
-    labels: Any
-    masks: Any
-    keys: Any
 
 
 def usual(pyramid: Sequence[tf.Tensor], boxes: tf.Tensor, bins: int, pooling_size: int) -> tf.Tensor:
@@ -155,7 +144,7 @@ def step(roi_align: RoiAlign) -> Callable[[], list[tf.Tensor]]:
     return compiled
 
 
-def made_images() -> MadeImages:
+def made_images() -> Batch:
     """Return random images with four rectangles each."""
     random = np.random.default_rng(0)
     images = random.integers(256, size=(SMALL_IMAGES, SMALL_HEIGHT, SMALL_WIDTH, 3), dtype=np.uint8)
@@ -166,7 +155,8 @@ def made_images() -> MadeImages:
     masks = np.ones((SMALL_IMAGES, OBJECTS, 112, 112), np.uint8)
     sizes = np.tile(np.array([SMALL_HEIGHT, SMALL_WIDTH], np.int32), [SMALL_IMAGES, 1])
     keys = random.integers(2**31, size=(SMALL_IMAGES, 2)).astype(np.int32)
-    return MadeImages(*(tf.constant(each) for each in (images, sizes, boxes, labels, masks, keys)))
+    others = (np.arange(SMALL_IMAGES), sizes, np.ones(SMALL_IMAGES, np.float32))
+    return Batch(*(tf.constant(each) for each in (images, sizes, boxes, labels, masks, keys, *others)))
 
 
 if __name__ == "__main__":

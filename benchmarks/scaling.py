@@ -13,7 +13,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from benchmarks import mpirun_ranks, torchrun_ranks
+from benchmarks.launched_ranks import finish, start_mpi, start_torch
 
 TURNS = 12
 LEAST = 1.9
@@ -29,7 +29,7 @@ def main() -> None:
         for job in jobs.values():
             # mpirun does not forward the end of its input.
             _send(job, "end")
-            mpirun_ranks.finish(job)
+            finish(job)
         adding_up = None if torch else all_reduce_seconds(timelines[2])
     for size in jobs:
         speeds = [turn[size]["images"] / turn[size]["seconds"] for turn in turns]
@@ -48,13 +48,13 @@ def _start(size: int, timeline: Path) -> subprocess.Popen[str]:
     """Return ranks that have warmed up and wait for `_step`."""
     variables = {"TF_CPP_MIN_LOG_LEVEL": "3", "HOROVOD_TIMELINE": "DYNAMIC"}
     arguments = ["-m", "benchmarks.scaling_rank", str(timeline)]
-    job = mpirun_ranks.start(size, arguments, bind_to="core", pipes=subprocess.PIPE, **variables)
+    job = start_mpi(size, arguments, bind_to="core", pipes=subprocess.PIPE, **variables)
     _line(job)
     return job
 
 
 def _start_torch(size: int) -> subprocess.Popen[str]:
-    job = torchrun_ranks.start(size, ["-m", "benchmarks.torch_scaling_rank"], bind_to="none", pipes=subprocess.PIPE)
+    job = start_torch(size, ["-m", "benchmarks.torch_scaling_rank"], pipes=subprocess.PIPE)
     _line(job)
     return job
 
@@ -76,7 +76,7 @@ def _line(job: subprocess.Popen[str]) -> str:
     assert job.stdout
     line = job.stdout.readline()
     if not line:
-        mpirun_ranks.finish(job)
+        finish(job)
     return line
 
 

@@ -8,18 +8,19 @@ Rank zero prints `ready` after the warm-up, and the seconds of each step as JSON
 import json
 import sys
 import time
+from pathlib import Path
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-from training.imagenet.crops_and_colors import MIN_CROP_AREA
+from training.imagenet.classifier_settings import ClassifierSettings
 from training.imagenet.input_pipeline import Settings, SyntheticPipeline
 from training.records import epoch_order
 from training.resnet50 import model
 from training.resnet50.__main__ import Objective
 from training.runtime import horovod_ranks
 from training.runtime.network import make_network
-from training.runtime.train_step import StepOptions, make_train_step
+from training.runtime.train_step import make_train_step
 
 IMAGE_SIZE, BATCH, WARM_UP = 224, 32, 2
 
@@ -32,10 +33,10 @@ def main(timeline: str) -> None:
     network = make_network(model.build(IMAGE_SIZE, 1000), momentum=0.875)
     hvd.broadcast_variables([*network.variables, *network.statistics], root_rank=0)
     objective = Objective(classes=1000, label_smoothing=0.1, weight_decay=1 / 32768, lars=False)
-    step = make_train_step(network, objective.losses_of(network.model), StepOptions(decay=objective.decay))
+    step = make_train_step(network, objective.losses_of(network.model), decay=objective.decay)
     order = epoch_order.training(10**6, (), batch_size=BATCH, rank=hvd.rank(), size=hvd.size(), seed=0, epoch=0)
-    settings = Settings(image_size=IMAGE_SIZE, classes=1000, threads=1, min_crop_area=MIN_CROP_AREA)
-    batches = SyntheticPipeline(settings).training(order, 0)
+    run = ClassifierSettings(synthetic=True, output_dir=Path("unused"), image_size=IMAGE_SIZE)
+    batches = SyntheticPipeline(Settings(run=run, threads=1)).training(order, 0)
 
     def take_step() -> float:
         images, labels, flips, _ = next(batches)

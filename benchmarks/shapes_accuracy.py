@@ -8,12 +8,12 @@ import subprocess
 import sys
 import time
 
-from benchmarks import mpirun_ranks, trained
+from benchmarks.launched_ranks import ROOT, train
 
 LEAST = {"bbox/AP50": 0.90, "segm/AP50": 0.85}
 MOST_SECONDS = 20 * 60
 
-FOLDER = mpirun_ranks.ROOT / "dist/shapes"
+FOLDER = ROOT / "dist/shapes"
 
 OPTIONS = ["--architecture", "small", "--batch-size", "4", "--epochs", "32", "--warmup-steps", "100"]
 OPTIONS += ["--learning-rate", "0.02", "--clip-norm", "5", "--evaluate-every", "8epochs"]
@@ -27,7 +27,7 @@ def main() -> None:
     _python("training.coco.shapes", "--output-dir", str(source), "--images", "480")
     shards = ["--train-shards", "4", "--validation-shards", "2"]
     _python("training.coco.convert", "--source", str(source), "--output-dir", str(data), *shards)
-    results, training_seconds = trained.train(["-m", "training.mask_rcnn", "--data-dir", str(data), *OPTIONS], run)
+    results, training_seconds = train(["-m", "training.mask_rcnn", "--data-dir", str(data), *OPTIONS], run)
     seconds = time.monotonic() - started
     print(
         f"Mask R-CNN on made shapes, two ranks: box AP50 {results['bbox/AP50']:.4f}, mask AP50 "
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _python(module: str, *arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", module, *arguments], cwd=mpirun_ranks.ROOT, check=True)
+    subprocess.run([sys.executable, "-m", module, *arguments], cwd=ROOT, check=True)
 
 
 main()

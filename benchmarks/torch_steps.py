@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from training.imagenet.crops_and_colors import MIN_CROP_AREA
+from training.imagenet.classifier_settings import ClassifierSettings
 from training.records import rank_records
-from training.records.data_threads import data_threads
 from training.records.epoch_order import Order
 from training.runtime import ranks
+from training.runtime.cores import data_threads
 from training.torch_imagenet import image_batches, models
 from training.torch_imagenet.__main__ import forward_of, make_train_step
 from training.torch_imagenet.image_batches import Batch, ImageBatches, SyntheticBatches
@@ -42,14 +42,9 @@ class Steps:
         forward = forward_of(network, device, deterministic=False, compiled=False)
         self._step = make_train_step(network, forward, precision=precision, label_smoothing=0.1)
         settings = image_batches.Settings(
-            image_size=image_size,
-            classes=CLASSES,
+            run=ClassifierSettings(synthetic=True, output_dir=Path("unused"), image_size=image_size, classes=CLASSES),
             workers=data_threads(ranks.current().local_size()),
-            min_crop_area=MIN_CROP_AREA,
-            seed=0,
-            mirror=True,
             device=device,
-            skip_damaged=False,
         )
         self._batches = _batches(data_dir, batch, settings)
 

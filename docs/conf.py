@@ -19,10 +19,9 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "docs.site.navigation",
+    "docs.site.page_list",
     "docs.site.api_reference",
     "docs.site.source_pages",
-    "docs.site.plain_pages",
 ]
 
 myst_heading_anchors = 4

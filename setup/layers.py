@@ -24,7 +24,7 @@ LAYERS = {
     ],
     "training_cluster": [
         {"checks", "kubernetes_manifest", "lifecycle", "single_owner", "stack_order", "suppressions"},
-        {"constant_exports"},
+        {"constant_exports", "log_group"},
         {"network"},
         {"identity"},
         {"storage", "platform"},

@@ -75,6 +75,7 @@ else
 fi
 quietly "install Horovod into .venv-training" \
     .venv/bin/uv pip install --python .venv-training/bin/python --no-deps "$wheels"/*.whl
+{ echo "#!$PWD/.venv-training/bin/python" && sed 1d training/pods/horovodrun.py; } >.venv-training/bin/horovodrun
 import='import horovod.tensorflow.keras as hvd; assert hvd.mpi_built() and hvd.gloo_built()'
 TF_CPP_MIN_LOG_LEVEL=3 quietly "import Horovod; remove $wheels" python -c "$import"
 finish "${horovod#horovod-} for TensorFlow ${tensorflow#tensorflow-}, with MPI and Gloo"

@@ -75,6 +75,35 @@ def test_counts_the_lines_of_a_body(source: str, lines: int) -> None:
     assert body_lines(function) == lines
 
 
+def undocumented(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """The parameters without a text in a docstring that has the section `Args`; `scope` and `id` are the CDK's."""
+    section = (ast.get_docstring(function) or "").partition("Args:\n")[2].partition("\n\n")[0]
+    described = {line.partition(":")[0].strip(" *") for line in section.splitlines()} | {"self", "cls", "scope", "id"}
+    of = function.args
+    given = [*of.posonlyargs, *of.args, *of.kwonlyargs, *filter(None, (of.vararg, of.kwarg))]
+    names = [each.arg for each in given if not each.arg.startswith("_")]
+    if any("keywords_of" in ast.unparse(each) for each in function.decorator_list):
+        names.pop()
+    return [name for name in names if section and name not in described]
+
+
+def test_the_section_args_has_every_parameter() -> None:
+    found = {
+        f"{relative(path)}: {node.name}": names
+        for path in python_files(*PACKAGES)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (names := undocumented(node))
+    }
+    assert found == {}
+
+
+def test_finds_a_parameter_without_a_text() -> None:
+    source = 'def one(scope, id, a, *, b):\n    """Do it.\n\n    Args:\n        a: The text.\n    """'
+    (function,) = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    assert undocumented(function) == ["b"]
+
+
 def test_every_folder_of_packages_exists(root: Path) -> None:
     assert [name for name in PACKAGES if not (root / name).exists()] == []
 

@@ -158,7 +158,7 @@ def test_a_folder_without_write_permission_is_one_line(root: Path, tmp_path: Pat
 @pytest.fixture
 def clone(root: Path, tmp_path: Path) -> Path:
     """A clone whose CDK side is complete, with programs that install nothing."""
-    for name in ("setup", "requirements"):
+    for name in ("setup", "requirements", "training/pods"):
         shutil.copytree(root / name, tmp_path / name)
     program(tmp_path / "bin/mpirun", "echo 'mpirun (Open MPI) 5.0.11'")
     program(tmp_path / "bin/mpicxx", "")
@@ -222,7 +222,7 @@ def makefile(root: Path, tmp_path: Path) -> Path:
     """Return a folder with the Makefile and the files that it reads."""
     for name in ("Makefile", "pyproject.toml", "package-lock.json"):
         shutil.copy(root / name, tmp_path)
-    for name in ("setup", "requirements"):
+    for name in ("setup", "requirements", "training"):
         (tmp_path / name).symlink_to(root / name)
     return tmp_path
 

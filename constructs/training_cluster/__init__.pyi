@@ -14,21 +14,20 @@ from .nodes.gpu_node_group import GpuNodeGroup
 from .nodes.node_repair import NodeRepair, NodeRepairOverride
 from .platform.cluster_autoscaler import ClusterAutoscaler
 from .platform.device_plugins import EfaDevicePlugin, NvidiaDevicePlugin
-from .platform.ebs_driver import EbsDriver
 from .platform.job_queue import JobQueue
-from .platform.metrics_server import MetricsServer
 from .platform.mpi_operator import MpiOperator
 from .platform.namespaces import Namespaces
+from .platform.optional_addons import EbsDriver, MetricsServer
 from .platform.pre_pulled_images import PrePulledImages
 from .platform.training_platform import TrainingPlatform
 from .sagemaker.sagemaker_training import SageMakerTraining
 from .sagemaker.training_notebook import TrainingNotebook
 from .sagemaker.training_role import SageMakerTrainingRole
-from .storage.data_repository import DataRepository
 from .storage.elastic_file_system import ElasticFileSystem, ElasticVolume
 from .storage.image_build import ImageBuild
 from .storage.image_repository import ImageRepository
 from .storage.lustre_file_system import LustreFileSystem
+from .storage.lustre_spec import DataRepository
 from .storage.lustre_volume import LustreVolume
 from .storage.training_bucket import TrainingBucket
 

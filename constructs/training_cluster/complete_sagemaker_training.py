@@ -45,8 +45,6 @@ class CompleteSageMakerTraining(Construct):
         """Define the parts.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             config: The section `sagemaker` of a configuration.
             bucket: The bucket of data sets, checkpoints and results.
             repository: The repository of the training images.

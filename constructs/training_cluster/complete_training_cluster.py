@@ -56,8 +56,6 @@ class CompleteTrainingCluster(Construct):
         """Define the parts.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             config: Everything that can be chosen. Its `monthly_budget_usd` has no effect here: `TrainingDataStack`, or
                 a `TrainingBudget` of your own, defines the budget, because it outlives a cluster. Nor has its
                 `sagemaker`: see `CompleteSageMakerTraining`.

@@ -14,12 +14,7 @@ __all__ = ["export_always"]
 
 
 def export_always(construct: Construct, *attributes: str) -> None:
-    """Export attributes of a construct at synthesis, by the names that CDK gives the exports of references.
-
-    Args:
-        construct: The construct that other stacks may refer to.
-        *attributes: Its attributes that they may refer to, such as its ARN.
-    """
+    """Export attributes of a construct at synthesis, by the names that CDK gives the exports of references."""
     Aspects.of(construct).add(_Exports(construct, attributes), priority=AspectPriority.READONLY)
 
 

@@ -6,7 +6,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
+from training_cluster.config.sections import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ImportedElasticFileSystem
 from training_cluster.storage.lustre_file_system import LustreFileSystem, LustreFileSystemBase
 
@@ -14,13 +14,7 @@ __all__ = ["imported_efs", "imported_lustre", "imported_vpc"]
 
 
 def imported_vpc(scope: Construct, existing: ExistingVpcConfig, zones: Sequence[str]) -> ec2.IVpc:
-    """Return the VPC, as the child `Network` of a construct.
-
-    Args:
-        scope: The construct.
-        existing: The VPC.
-        zones: The zones of its private subnets.
-    """
+    """Return the VPC, whose private subnets are in these zones, as the child `Network` of a construct."""
     return ec2.Vpc.from_vpc_attributes(
         scope,
         "Network",

@@ -16,13 +16,8 @@ def apply_manifest(
     """Apply documents, and delete them when they leave the app; a namespace stays, with the objects of others in it.
 
     A namespace is its own resource, which CloudFormation forgets and does not delete, also when a deployment fails: it
-    may have existed before. So it is applied and not created, which would fail where it exists.
-
-    Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
-        cluster: The cluster.
-        documents: The objects, of which the namespaces are applied first.
+    may have existed before. So it is applied, before the other objects, and not created, which would fail where it
+    exists.
     """
     target = cast(eks.ICluster, cluster)
     namespaces = [each for each in documents if each["kind"] == "Namespace"]

@@ -1,4 +1,7 @@
-"""The order in which the parts of a cluster are created, and in reverse deleted; no user writes `add_dependency`."""
+"""The order in which the parts of a cluster are created, and in reverse deleted; no user writes `add_dependency`.
+
+Each `after_…` takes a construct and its cluster; one of the CDK has nothing to wait for.
+"""
 
 from typing import Any
 
@@ -35,11 +38,7 @@ class ClusterDefaults:
     admission_group: DependencyGroup | None = None
 
     def add_efa_plugin(self, *, has_efa: bool = False) -> None:
-        """Add the EFA device plugin when there are both, a node group with EFA and a platform.
-
-        Args:
-            has_efa: Whether a new node group has EFA.
-        """
+        """Add the EFA device plugin when there are both, a node group with EFA and a platform."""
         self.has_efa = self.has_efa or has_efa
         if self.has_efa and self.platform:
             self.platform.add_efa_device_plugin()
@@ -62,34 +61,19 @@ def after_admission(construct: Construct, cluster: Any) -> None:
     """Create a construct after the webhooks that the cluster defines, now or later.
 
     The API server rejects a Job while the webhook that it must ask exists and does not answer yet.
-
-    Args:
-        construct: A construct that has a Job, or runs jobs.
-        cluster: A cluster of this library; one of the CDK has nothing to wait for.
     """
     if isinstance(cluster, ClusterDefaults):
         construct.node.add_dependency(cluster.order_of_admission())
 
 
 def after_namespaces(construct: Construct, cluster: Any, namespace: str) -> None:
-    """Create a construct after the namespaces that the cluster defines, now or later.
-
-    Args:
-        construct: A construct with objects in a namespace.
-        cluster: A cluster of this library; one of the CDK has nothing to wait for.
-        namespace: Its namespace; `default` always exists.
-    """
+    """Create a construct after the namespaces that the cluster defines, now or later; `default` always exists."""
     if isinstance(cluster, ClusterDefaults) and namespace != "default":
         construct.node.add_dependency(cluster.order_of_namespaces())
 
 
 def after_network_addons(construct: Construct, cluster: Any) -> None:
-    """Create a construct after the cluster's network add-ons: for nodes and for service accounts with a role.
-
-    Args:
-        construct: The construct that needs them.
-        cluster: A cluster of this library; one of the CDK has nothing to wait for.
-    """
+    """Create a construct after the cluster's network add-ons: for nodes and for service accounts with a role."""
     if isinstance(cluster, ClusterDefaults) and cluster.network_addons:
         construct.node.add_dependency(cluster.network_addons)
 
@@ -98,10 +82,6 @@ def after_node_addons(construct: Construct, cluster: Any) -> None:
     """Create a construct after the cluster's node add-ons, and delete it before: for volumes, charts and operators.
 
     A pod can leave its volume only while the driver runs.
-
-    Args:
-        construct: The construct that needs them.
-        cluster: A cluster of this library; one of the CDK has nothing to wait for.
     """
     if isinstance(cluster, ClusterDefaults) and cluster.node_addons:
         construct.node.add_dependency(cluster.node_addons)

@@ -20,13 +20,7 @@ class _Owner(Construct):
 def own(
     construct: Construct, cluster: eks.ICluster | eks.Cluster, what: str, *, fix: str = "remove one of the two"
 ) -> None:
-    """Make a construct the owner of something in a cluster.
-
-    Args:
-        construct: The new owner.
-        cluster: The cluster.
-        what: The part that the cluster has once, such as "plugin for nvidia.com/gpu".
-        fix: The fix for a second one, in the imperative.
+    """Make a construct the owner of a part that a cluster has once, such as "plugin for nvidia.com/gpu".
 
     Raises:
         InputError: Another construct owns it.
@@ -35,12 +29,6 @@ def own(
     stack, id = Stack.of(cluster), f"Owner of the {what.replace('/', ' ')} in {cluster.node.addr}"
     owner = stack.node.try_find_child(id)
     if isinstance(owner, _Owner):
-        raise InputError(
-            Problem(
-                path=(construct.node.path,),
-                given=f"a second {what}",
-                allowed=f"{owner.path} owns that of the cluster",
-                fix=fix,
-            )
-        )
+        path, allowed = (construct.node.path,), f"{owner.path} owns that of the cluster"
+        raise InputError(Problem(path=path, given=f"a second {what}", allowed=allowed, fix=fix))
     _Owner(stack, id, path=construct.node.path)

@@ -24,12 +24,7 @@ _NEEDS: WeakKeyDictionary[IConstruct, _Needs] = WeakKeyDictionary()
 
 
 def order_stacks(scope: Construct, id: str, **needed: Any) -> None:
-    """Record that a construct needs others: its stack is deployed after theirs.
-
-    Args:
-        scope: Its scope.
-        id: Its id.
-        **needed: The constructs that it needs, by the name of the argument; imported constructs are in no stack.
+    """Record that a construct needs others, by the names of its arguments: its stack is deployed after theirs.
 
     Raises:
         InputError: The stack of one of them waits for the construct's stack.

@@ -53,12 +53,7 @@ def suppress_services_log_key(group: IConstruct) -> None:
 
 
 def suppress_cdks_function(function: IConstruct, *rules: str) -> None:
-    """Suppress how CDK runs one of its functions.
-
-    Args:
-        function: The function.
-        *rules: The rules of checkov that it breaks.
-    """
+    """Suppress rules of checkov that CDK breaks where it runs one of its functions."""
     reason = "CDK's function, which runs when the stack changes: CloudFormation sees its failure and retries it"
     suppress(function, reason, *rules)
 
@@ -66,33 +61,19 @@ def suppress_cdks_function(function: IConstruct, *rules: str) -> None:
 def suppress_policy(construct: IConstruct, reason: str, *policies: str) -> None:
     """Suppress AWS's managed policies on the roles of a construct (AwsSolutions-IAM4).
 
-    Args:
-        construct: The role, or a construct above it.
-        reason: Why this library does not replace them.
-        *policies: Their names, with the path, such as `service-role/AWSLambdaBasicExecutionRole`.
+    They are given by their names with the path, such as `service-role/AWSLambdaBasicExecutionRole`; the reason says
+    why this library does not replace them.
     """
     suppress(construct, reason, *(f"AwsSolutions-IAM4[Policy::{_MANAGED_POLICIES}{policy}]" for policy in policies))
 
 
 def suppress_policy_arn(construct: Construct, reason: str, *arns: str) -> None:
-    """Suppress managed policies whose ARNs are known at synthesis only (AwsSolutions-IAM4).
-
-    Args:
-        construct: The role, or a construct above it.
-        reason: Why this library does not replace them.
-        *arns: Their ARNs, as in the role.
-    """
+    """Suppress managed policies whose ARNs, as in the role, are known at synthesis only (AwsSolutions-IAM4)."""
     construct.node.add_validation(_Deferred(construct, reason, "AwsSolutions-IAM4[Policy::{}]", arns))
 
 
 def suppress_wildcard(construct: Construct, reason: str, *resources: str) -> None:
-    """Suppress wildcards in the resources of a policy (AwsSolutions-IAM5).
-
-    Args:
-        construct: The policy, or a construct above it.
-        reason: Why the policy is not wider than necessary.
-        *resources: The resources, as in the policy.
-    """
+    """Suppress wildcards in the resources of a policy, as in the policy (AwsSolutions-IAM5)."""
     construct.node.add_validation(_Deferred(construct, reason, "AwsSolutions-IAM5[Resource::{}]", resources))
 
 

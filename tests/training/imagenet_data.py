@@ -3,13 +3,19 @@
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from awscrt.checksums import crc32c
 
+from training.imagenet.classifier_settings import ClassifierSettings
 from training.imagenet.imagenet_example import encode
 from training.records.shard_files import index_path, shard_name
+
+
+def run_settings(**given: Any) -> ClassifierSettings:
+    return ClassifierSettings(synthetic=True, output_dir=Path("unused"), **given)
 
 
 def jpeg(seed: int, height: int = 24, width: int = 32, channels: int = 3) -> bytes:

@@ -208,9 +208,18 @@ def test_a_name_of_the_command_line_is_no_mistake_of_the_file(tmp_path: Path) ->
     assert problem(tmp_path, OWN.replace('"mine"', '"a_b"'), "a_b") == f"recipes.py:4: 'name' is 'a_b'; {rule}"
 
 
-def test_completion_has_the_other_names_if_the_file_has_a_mistake(tmp_path: Path) -> None:
-    (tmp_path / "recipes.py").write_text("x = 1 / 0\n")
-    assert recipe_names(tmp_path) == sorted(RECIPES)
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def a(name): ...\nRECIPES: dict = {'mine': a, **OTHERS, 5: a}", ["mine"]),
+        ("RECIPES = {'mine': 1}\nRECIPES = made()", ["mine"]),
+        ("RECIPES = {", []),
+        ("\0", []),
+    ],
+)
+def test_a_completion_reads_names_and_runs_nothing(tmp_path: Path, text: str, names: list[str]) -> None:
+    (tmp_path / "recipes.py").write_text(f"raise SystemExit('this file was run')\n{text}\n")
+    assert recipe_names(tmp_path) == sorted([*RECIPES, *names])
 
 
 @pytest.mark.parametrize(

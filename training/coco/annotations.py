@@ -3,12 +3,17 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from training.coco import categories as coco_categories
 from training.coco import segmentation
 from training.coco.categories import Category
 from training.runtime.errors import UserError
+from training.runtime.files import write_atomically
+
+#: In the folder of the shards: the annotations of their validation images, as pycocotools reads them.
+TRUTH = "instances_validation.json"
 
 _LISTS = ("images", "annotations", "categories")
 
@@ -197,3 +202,20 @@ def _object(
     if problem := segmentation.problem(entry.get("segmentation"), height, width):
         raise _ProblemError(problem)
     return AnnotatedObject(entry, label, box)
+
+
+def write_truth(folder: Path, annotations: Annotations, written: set[int]) -> None:
+    """Write the annotations with which an evaluation compares, as they are in the source, each with `iscrowd`.
+
+    Args:
+        folder: With the shards.
+        annotations: Annotations of the split.
+        written: COCO's ids of the images in the shards.
+    """
+    images = [image for image_id, image in sorted(annotations.images.items()) if image_id in written]
+    truth: dict[str, Any] = {
+        "images": [image.entry for image in images],
+        "annotations": [{**each.entry, "iscrowd": int(each.is_crowd)} for image in images for each in image.objects],
+        "categories": [{"id": each.coco_id, "name": each.name} for each in annotations.categories],
+    }
+    write_atomically(folder / TRUTH, json.dumps(truth).encode())

@@ -15,9 +15,8 @@ from training.coco.coco_example import CROWD
 from training.coco.coco_records import MAX_OBJECTS, CocoRecords
 from training.coco.object_masks import MASK_SIZE, PACKED
 from training.coco.padded_shapes import PaddedShapes
-from training.records.bucket_order import BucketOrder
-from training.records.epoch_choices import epoch_key, mirrored
-from training.records.kept_memory import keep_freed_memory
+from training.records.epoch_order import Order
+from training.records.pipeline import Pipeline
 from training.records.stages import Columns, Pass, Work
 from training.records.undamaged_batches import UndamagedBatches
 
@@ -68,10 +67,11 @@ class Settings:
     """Whether another record replaces a damaged one. Default: a damaged record ends the run."""
 
 
-class BatchPipeline:
+class BatchPipeline(Pipeline):
     """Reads and decodes the batches of a split, and copies them to the device."""
 
     def __init__(self, records: CocoRecords, settings: Settings) -> None:
+        super().__init__(len(records), seed=settings.seed, mirror=settings.mirror)
         self._records, self._settings = records, settings
         self.buckets: NDArray[Any] = settings.shapes.buckets(records.image_sizes)
         """The bucket of each record."""
@@ -81,42 +81,20 @@ class BatchPipeline:
             threads=settings.threads, device=settings.device, skip_damaged=settings.skip_damaged
         )
         self.skipped_records = self._undamaged.skipped_records
-        """Numbers of the skipped records since the start: replaced in training, not counted in an evaluation."""
-        keep_freed_memory()
 
-    def training(self, order: BucketOrder, epoch: int, start_step: int = 0) -> Iterator[Batch]:
-        """Yield batches from a step on, without reading the steps before it.
+    def batches(self, order: Order, flips: NDArray[np.bool_], key: int | None, start_step: int) -> Iterator[Batch]:
+        """Yield batches of one bucket each; another record of the bucket replaces a skipped one."""
 
-        Another record of the bucket replaces a skipped record, the same in a resumed run.
-
-        Raises:
-            UserError: A record is damaged and must not be skipped, or a file cannot be read. On this rank only.
-        """
-        settings = self._settings
-        flips = mirrored(len(self._records), settings.seed, epoch) & settings.mirror
-        # The key has 63 bits; int32 has 31 without the sign.
-        key = epoch_key(settings.seed, epoch) % 2**31
-        return self._batches(order, flips, key, start_step=start_step, weight_of_replaced=1)
-
-    def evaluation(self, order: BucketOrder) -> Iterator[Batch]:
-        """Yield all images as they are; a skipped record has weight 0.
-
-        Raises:
-            UserError: As `training` does.
-        """
-        flips = np.zeros(len(self._records), bool)
-        return self._batches(order, flips, 0, start_step=0, weight_of_replaced=0)
-
-    def _batches(
-        self, order: BucketOrder, flips: NDArray[np.bool_], key: int, *, start_step: int, weight_of_replaced: int
-    ) -> Iterator[Batch]:
         def check(number: int) -> None:
             if reason := _damage(self._records, number, self._settings.classes):
                 raise self._records.damaged_record(number, reason)
 
-        todo = Pass(numbers=order.order.numbers, weights=order.order.weights, work=self._work(flips, key))
+        # The key has 63 bits; int32 has 31 without the sign.
+        work = self._work(flips, (key or 0) % 2**31)
+        todo = Pass(numbers=order.numbers, weights=order.weights, work=work)
+        replaced = int(key is not None)
         return self._undamaged.batches(
-            todo, check, start_step=start_step, weight_of_replaced=weight_of_replaced, buckets=self.buckets
+            todo, check, start_step=start_step, weight_of_replaced=replaced, buckets=self.buckets
         )
 
     def _work(self, flips: NDArray[np.bool_], key: int) -> Work:

@@ -12,9 +12,9 @@ from training.coco import coco_example, image_sizes
 from training.coco.object_masks import PACKED
 from training.records import shard_records
 from training.records.image_features import ENCODED, HEIGHT, WIDTH
-from training.records.numbered_records import Team
 from training.records.shard_records import ShardRecords
 from training.records.tfrecords import Shard
+from training.runtime.distributed import share
 from training.runtime.errors import UserError
 
 #: Objects of an image that a network sees, at most: COCO's images have up to 93, and the large ones are first.
@@ -67,14 +67,14 @@ class CocoRecords(ShardRecords):
         )
 
 
-def load(folder: Path, split: str, *, team: Team, skip_damaged: bool) -> CocoRecords:
+def load(folder: Path, split: str, *, skip_damaged: bool) -> CocoRecords:
     """Find the shards of a split, their records, and the sizes of the images.
 
     Raises:
         UserError: A shard is missing or damaged and `skip_damaged` is false, or sizes are missing; on every rank.
     """
-    found = shard_records.load(folder, split, team=team, skip_damaged=skip_damaged)
-    sizes = team.share(_sizes, found.shards)
+    found = shard_records.load(folder, split, skip_damaged=skip_damaged)
+    sizes = share(_sizes, found.shards)
     return CocoRecords(found.shards, found.missing, sizes=sizes)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from training.coco import drawn_images
 from training.coco.drawn_images import CATEGORIES, Drawing
 from training.runtime import command_line, files, options
-from training.runtime.command_line import described_parser, path, whole_number
+from training.runtime.command_line import path, whole_number
 from training.runtime.errors import UserError
 from training.runtime.files import write_atomically
 from training.runtime.options import option
@@ -35,7 +35,7 @@ class Settings:
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(Settings, described_parser("training.coco.shapes", __doc__), arguments)
+    return options.parse(Settings, "training.coco.shapes", __doc__, arguments)
 
 
 def run(settings: Settings) -> None:

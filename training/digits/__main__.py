@@ -17,7 +17,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.digits import digit_images
-from training.runtime import devices, elastic, horovod_ranks, options, training_run, watchdog
+from training.runtime import devices, elastic, horovod_ranks, options, tensorflow_ranks, training_run, watchdog
 from training.runtime.command_line import path, positive_number, whole_number
 from training.runtime.distributed import RankParser, run
 from training.runtime.every import Every
@@ -26,7 +26,6 @@ from training.runtime.position import Position
 from training.runtime.schedule import Schedule, batch_sentence, check_batch_size
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Evaluation, Plan, StepInput, Task, TrainStep
-from training.runtime.tensorflow_framework import TENSORFLOW
 
 # -------------------------------------------------------------------------------------------------------- settings
 
@@ -45,9 +44,7 @@ class Settings:
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    description = (__doc__ or "").splitlines()[0]
-    parser = RankParser(prog="python -m training.digits", description=description)
-    return options.parse(Settings, parser, arguments)
+    return options.parse(Settings, "training.digits", __doc__, arguments, parser=RankParser)
 
 
 # ----------------------------------------------------------------------------------------------------------- model
@@ -254,7 +251,7 @@ def make_task(job: Job) -> Task:
         batches=job.steps,
         rate=job.rate,
         evaluate=evaluation,
-        framework=TENSORFLOW,
+        versions=tensorflow_ranks.versions,
         lower=f"'--batch-size' is {settings.batch_size}: give less",
         figures=lambda: {"device": job.device},
     )

@@ -14,7 +14,6 @@ their folder are kept. The exit code is 0 if every image is in its folder and no
 input error.
 """
 
-import argparse
 import os
 import signal
 import sys
@@ -28,8 +27,10 @@ from types import FrameType
 from training.imagenet.convert import archives
 from training.imagenet.convert.class_images import Image, Split
 from training.records.conversion.source_images import DamagedImageError
-from training.runtime import command_line, files
+from training.runtime import command_line, files, options
+from training.runtime.command_line import path, whole_number
 from training.runtime.errors import UserError
+from training.runtime.options import option
 
 # As ImageNet is extracted for PyTorch.
 _TRAIN, _VALIDATION = "train", "val"
@@ -38,6 +39,15 @@ _LAYOUT = (
     f"{archives.DEVKIT} and {archives.VALIDATION}, or that file and the images ILSVRC2012_val_00000001.JPEG, ... in it "
     f"or in {_VALIDATION}/"
 )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The command line, an option a field."""
+
+    source: Path = option(path, "folder with the archives")
+    output_dir: Path = option(path, "gets val/ and train/")
+    workers: int = option(whole_number(1, 1024), "classes at the same time", default=32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +119,11 @@ def _write(path: Path, content: bytes) -> bool:
     return True
 
 
-def run(source: Path, output: Path, workers: int) -> int:
+def run(settings: Settings) -> int:
     """Place the images of a source and return the exit code."""
-    print(f"listing the images in {source}", flush=True)
-    splits = find(source, workers)
+    output, workers = settings.output_dir, settings.workers
+    print(f"listing the images in {settings.source}", flush=True)
+    splits = find(settings.source, workers)
     if splits[_VALIDATION].place.absolute() == (output / _VALIDATION).absolute():
         raise UserError(
             f"'--output-dir' is {output}, whose {_VALIDATION}/ has the loose images of '--source', which would stay "
@@ -170,24 +181,10 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
-    parser = command_line.Parser(
-        prog="python -m training.imagenet.class_folders",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--source", type=command_line.path, required=True, help="folder with the archives")
-    parser.add_argument("--output-dir", type=command_line.path, required=True, help="gets val/ and train/")
-    parser.add_argument(
-        "--workers", type=command_line.whole_number(1, 1024), default=32, help="classes at the same time (%(default)s)"
-    )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
-
-    def program() -> int:
-        given = parser.parse_args(arguments)
-        return run(given.source, given.output_dir, given.workers)
-
-    return command_line.exit_code(program)
+    program = "training.imagenet.class_folders"
+    return command_line.exit_code(lambda: run(options.parse(Settings, program, __doc__, arguments)))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from training.imagenet import imagenet_example
 from training.records import shard_files
 from training.records.conversion import conversion_folder
 from training.runtime import command_line, files, options
-from training.runtime.command_line import parser_of, path, whole_number
+from training.runtime.command_line import path, whole_number
 from training.runtime.options import option
 
 SYNSETS = tuple(f"digit-{digit}" for digit in range(10))
@@ -37,7 +37,7 @@ class Settings:
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(Settings, parser_of("training.imagenet.digit_shards", __doc__), arguments)
+    return options.parse(Settings, "training.imagenet.digit_shards", __doc__, arguments)
 
 
 def run(settings: Settings) -> None:

@@ -24,7 +24,7 @@ def training_window(shape: tf.Tensor, number: tf.Tensor, key: int, min_crop_area
     Args:
         shape: Height, width and channels, int32.
         number: The record's number, int64.
-        key: The value of `epoch_choices.epoch_key`.
+        key: The value of `pipeline.epoch_key`.
         min_crop_area: The smallest part of the image's area, above 0 to 1.
     """
     # min_object_covered is 0: TensorFlow's default of 0.1 would reject crops below 10 % of the area. The raw operation,

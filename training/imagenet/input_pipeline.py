@@ -11,15 +11,13 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from training.imagenet import image_decoding, image_work, record_checks
+from training.imagenet.classifier_settings import ClassifierSettings
 from training.imagenet.decoded_images import DecodedImages
 from training.imagenet.gpu_decoding import GpuDecoder
 from training.imagenet.image_work import Batch as Batch
-from training.imagenet.image_work import WindowOf
-from training.imagenet.pipeline_settings import PipelineSettings
-from training.records.epoch_choices import epoch_key, mirrored
 from training.records.epoch_order import Order
-from training.records.kept_memory import keep_freed_memory
 from training.records.numbered_records import Records
+from training.records.pipeline import Pipeline
 from training.records.stages import Pass
 from training.records.undamaged_batches import UndamagedBatches
 
@@ -27,9 +25,11 @@ Decode = Callable[[tf.Tensor, tf.Tensor], object]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings(PipelineSettings):
+class Settings:
     """The settings that all epochs share."""
 
+    run: ClassifierSettings
+    """The command line."""
     threads: int
     """Threads that decode."""
     device: str | None = None
@@ -38,7 +38,7 @@ class Settings(PipelineSettings):
     """Whether DALI decodes, on the device. Default: TensorFlow decodes on the CPU."""
 
 
-class InputPipeline:
+class InputPipeline(Pipeline):
     """Reads and decodes the batches of a split, and copies them to the device."""
 
     def __init__(self, records: Records, settings: Settings, kept: range | None = None) -> None:
@@ -52,53 +52,27 @@ class InputPipeline:
         Raises:
             UserError: DALI is not installed.
         """
+        super().__init__(len(records), seed=settings.run.seed, mirror=settings.run.mirror == "on")
         self._records, self._settings = records, settings
         self._decoded = None if kept is None else DecodedImages(records, kept)
-        threads, device, skip = settings.threads, settings.device, settings.skip_damaged
+        threads, device, skip = settings.threads, settings.device, settings.run.skip_damaged
         if settings.dali:
-            decoder = GpuDecoder(size=settings.image_size, threads=threads, device=device)
+            decoder = GpuDecoder(size=settings.run.image_size, threads=threads, device=device)
             self._undamaged = UndamagedBatches(threads=threads, skip_damaged=skip, finish=decoder.batches)
         else:
             self._undamaged = UndamagedBatches(threads=threads, device=device, skip_damaged=skip)
         self.skipped_records = self._undamaged.skipped_records
-        """Numbers of the skipped records since the start: replaced in training, not counted in an evaluation."""
-        keep_freed_memory()
 
-    def training(self, order: Order, epoch: int, start_step: int = 0) -> Iterator[Batch]:
-        """Yield batches of random crops from a step on, without reading the steps before it.
-
-        The previous record in the order replaces a skipped record: every step has a complete batch, and a resumed run
-        has the same batches.
-
-        Raises:
-            UserError: A record is damaged and must not be skipped, or a file cannot be read. On this rank only.
-        """
-        settings = self._settings
-        key = epoch_key(settings.seed, epoch)
+    def batches(self, order: Order, flips: NDArray[np.bool_], key: int | None, start_step: int) -> Iterator[Batch]:
+        """Yield batches of random crops, or of the centres; the previous record in the order replaces a skipped one."""
+        run = self._settings.run
+        size, classes = run.image_size, run.classes
 
         def window_of(shape: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
-            return image_decoding.training_window(shape, number, key, settings.min_crop_area)
+            if key is None:
+                return image_decoding.evaluation_window(shape)
+            return image_decoding.training_window(shape, number, key, run.min_crop_area)
 
-        flips = mirrored(len(self._records), settings.seed, epoch) & settings.mirror
-        return self._batches(order, window_of, flips, start_step=start_step, weight_of_replaced=1)
-
-    def evaluation(self, order: Order) -> Iterator[Batch]:
-        """Yield the centres of all images; a skipped record has weight 0.
-
-        Raises:
-            UserError: As `training` does.
-        """
-
-        def window_of(shape: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
-            return image_decoding.evaluation_window(shape)
-
-        flips = np.zeros(len(self._records), bool)
-        return self._batches(order, window_of, flips, start_step=0, weight_of_replaced=0)
-
-    def _batches(
-        self, order: Order, window_of: WindowOf, flips: NDArray[np.bool_], *, start_step: int, weight_of_replaced: int
-    ) -> Iterator[Batch]:
-        size, classes = self._settings.image_size, self._settings.classes
         if self._decoded:
             work = image_work.decoded(self._decoded, window_of, flips, size=size, classes=classes)
         else:
@@ -115,7 +89,7 @@ class InputPipeline:
             _check(self._records, number, decode, classes)
 
         todo = Pass(numbers=order.numbers, weights=order.weights, work=work)
-        return self._undamaged.batches(todo, check, start_step=start_step, weight_of_replaced=weight_of_replaced)
+        return self._undamaged.batches(todo, check, start_step=start_step, weight_of_replaced=int(key is not None))
 
 
 def _check(records: Records, number: int, decode: Decode, classes: int) -> None:
@@ -147,28 +121,20 @@ def _check(records: Records, number: int, decode: Decode, classes: int) -> None:
             raise record_checks.undecodable(records, number, jpeg) from error
 
 
-class SyntheticPipeline:
+class SyntheticPipeline(Pipeline):
     """The same interface without files: one batch of noise for every step, so that only the network takes time."""
 
     def __init__(self, settings: Settings) -> None:
+        super().__init__(0, seed=settings.run.seed, mirror=False)
         self._settings = settings
-        self.skipped_records: set[int] = set()
-        """Always empty."""
 
-    def training(self, order: Order, epoch: int, start_step: int = 0) -> Iterator[Batch]:
-        """Yield the number of batches that `InputPipeline` yields."""
-        return self._batches(order, start_step)
-
-    def evaluation(self, order: Order) -> Iterator[Batch]:
+    def batches(self, order: Order, flips: NDArray[np.bool_], key: int | None, start_step: int) -> Iterator[Batch]:
         """Yield the number of batches, with the weights, that `InputPipeline` yields."""
-        return self._batches(order, 0)
-
-    def _batches(self, order: Order, start_step: int) -> Iterator[Batch]:
-        random, size = np.random.default_rng(self._settings.seed), self._settings.image_size
-        count = order.numbers.shape[1]
+        run, count = self._settings.run, order.numbers.shape[1]
+        random = np.random.default_rng(run.seed)
         with tf.device(self._settings.device):
-            images = tf.constant(random.integers(256, size=(count, size, size, 3), dtype=np.uint8))
-            labels = tf.constant(random.integers(self._settings.classes, size=count, dtype=np.int32))
-            flips = tf.zeros(count, tf.bool)
+            images = tf.constant(random.integers(256, size=(count, run.image_size, run.image_size, 3), dtype=np.uint8))
+            labels = tf.constant(random.integers(run.classes, size=count, dtype=np.int32))
+            mirrored = tf.zeros(count, tf.bool)
         for step in range(start_step, len(order)):
-            yield Batch(images, labels, flips, tf.constant(order.weights[step]))
+            yield Batch(images, labels, mirrored, tf.constant(order.weights[step]))

@@ -4,11 +4,12 @@ Rates are given for 256 images of the global batch, so that a run can resume wit
 keeps its weight.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from training.runtime.errors import UserError
-from training.runtime.schedule import Schedule, square
+from training.runtime.schedule import RateCurve, Schedule, cosine, square
 
 #: Images for which a learning rate is given, as in https://arxiv.org/abs/1706.02677.
 IMAGES = 256
@@ -63,9 +64,9 @@ class Recipe:
         """
         return self.schedule.rate(epoch, peak=self.learning_rate * global_batch / IMAGES)
 
-    def sentences(self, global_batch: int, ranks: int) -> list[str]:
-        """Return the sentence and the warnings."""
-        return [self.sentence(global_batch), *self.warnings(global_batch, ranks)]
+    def sentences(self, global_batch: int, ranks: int, *, has_lars: bool = True) -> list[str]:
+        """Return the sentence and the warnings; the arguments are those of `warnings`."""
+        return [self.sentence(global_batch), *self.warnings(global_batch, ranks, has_lars=has_lars)]
 
     def sentence(self, global_batch: int) -> str:
         """Show the arithmetic so that a person can check it."""
@@ -75,12 +76,13 @@ class Recipe:
             f"; {self.optimizer}, momentum {self.momentum:g}, weight decay {self.weight_decay:g}"
         )
 
-    def warnings(self, global_batch: int, ranks: int) -> list[str]:
+    def warnings(self, global_batch: int, ranks: int, *, has_lars: bool = True) -> list[str]:
         """Return a sentence for each property of the batch that costs accuracy or time, with a better value.
 
         Args:
             global_batch: Images per step over all ranks.
             ranks: Ranks of the run.
+            has_lars: Whether the program has LARS.
         """
         if self.optimizer == "lars":
             return self._longer_than_published(global_batch)
@@ -91,7 +93,7 @@ class Recipe:
             own = _LARGEST_OF_SGD // ranks
             ways.append(f"'--batch-size {own}' ({own * ranks:,} images a step)")
         of_lars = [batch for batch in _PUBLISHED_LARS if batch % ranks == 0 and batch <= global_batch]
-        if of_lars:
+        if has_lars and of_lars:
             largest = max(of_lars)
             ways.append(
                 f"'--optimizer lars --batch-size {largest // ranks}' ({largest:,} images a step, for which MLPerf "
@@ -126,9 +128,7 @@ def sgd(*, epochs: int, **given: Unpack[Given]) -> Recipe:
 
     https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5
     """
-    rate, warmup, decay, momentum = _chosen(given, (0.256, 5, 1 / 32768, 0.875))
-    schedule = Schedule(epochs=epochs, warmup_epochs=warmup)
-    return Recipe(optimizer="sgd", learning_rate=rate, weight_decay=decay, momentum=momentum, schedule=schedule)
+    return _recipe("sgd", cosine, epochs, given, (0.256, 5, 1 / 32768, 0.875))
 
 
 def lars(*, epochs: int, global_batch: int, **given: Unpack[Given]) -> Recipe:
@@ -149,18 +149,13 @@ def lars(*, epochs: int, global_batch: int, **given: Unpack[Given]) -> Recipe:
             f"'--optimizer' is lars with {global_batch:,} images a step, for which no values are published; give "
             f"{LARS_VALUES}, or a batch of {batches} images over all ranks"
         )
-    peak, warmup, decay, momentum, _ = published or (0.0, 0, 0.0, 0.0, 0)
-    rate, warmup, decay, momentum = _chosen(given, (peak * IMAGES / global_batch, warmup, decay, momentum))
-    schedule = Schedule(epochs=epochs, warmup_epochs=warmup, decay=square)
-    return Recipe(optimizer="lars", learning_rate=rate, weight_decay=decay, momentum=momentum, schedule=schedule)
+    peak, *others, _ = published or (0.0, 0, 0.0, 0.0, 0)
+    return _recipe("lars", square, epochs, given, (peak * IMAGES / global_batch, *others))
 
 
-def _chosen(given: Given, published: tuple[float, int, float, float]) -> tuple[float, int, float, float]:
-    """Return learning rate, epochs of warm-up, weight decay and momentum: each as given, or else as published."""
-    rate, warmup, decay, momentum = published
-    return (
-        rate if given["learning_rate"] is None else given["learning_rate"],
-        warmup if given["warmup_epochs"] is None else given["warmup_epochs"],
-        decay if given["weight_decay"] is None else given["weight_decay"],
-        momentum if given["momentum"] is None else given["momentum"],
-    )
+def _recipe(optimizer: str, decay: RateCurve, epochs: int, given: Given, published: Sequence[float]) -> Recipe:
+    """Return a recipe whose values are as given, or else as published."""
+    values: dict[str, Any] = dict(zip(Given.__annotations__, published, strict=True))
+    values |= {name: value for name, value in given.items() if value is not None}
+    schedule = Schedule(epochs=epochs, warmup_epochs=values.pop("warmup_epochs"), decay=decay)
+    return Recipe(optimizer=optimizer, schedule=schedule, **values)

@@ -12,24 +12,23 @@ from functools import partial
 from pathlib import Path
 
 import horovod.tensorflow as hvd
-import numpy as np
 import tensorflow as tf
 
 from training.coco import batches, categories
 from training.coco.batches import Batch
 from training.coco.padded_shapes import PaddedShapes
-from training.coco.run_images import Data, load
+from training.coco.run_images import load
 from training.mask_rcnn import coco_metrics, drawings
 from training.mask_rcnn.architecture import ARCHITECTURES, Architecture, architecture
-from training.mask_rcnn.drawings import Drawn
 from training.mask_rcnn.evaluation import Seen, Truth, evaluate, make_detection_step
 from training.mask_rcnn.losses import check_first_losses, losses
 from training.mask_rcnn.model import network_of
 from training.mask_rcnn.recipe import RECIPES, Recipe
-from training.records.data_threads import data_threads
 from training.records.image_job import ImageJob
-from training.runtime import devices, elastic, horovod_ranks, options, training_run, watchdog
+from training.records.run_data import Data
+from training.runtime import devices, elastic, horovod_ranks, options, tensorflow_ranks, training_run, watchdog
 from training.runtime.command_line import path, positive_number, whole_number
+from training.runtime.cores import data_threads
 from training.runtime.distributed import RankParser, on_rank_zero, run
 from training.runtime.errors import UserError
 from training.runtime.every import Every
@@ -38,8 +37,7 @@ from training.runtime.options import changed, option
 from training.runtime.run_settings import TensorFlowSettings
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Evaluation, LossCurves, Task
-from training.runtime.tensorflow_framework import TENSORFLOW
-from training.runtime.train_step import StepOptions, make_train_step
+from training.runtime.train_step import make_train_step
 
 # -------------------------------------------------------------------------------------------------------- settings
 
@@ -169,8 +167,7 @@ _OF_RECIPE = ("batch_size", "learning_rate", "warmup_steps", "clip_norm")
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     description = "Train Mask R-CNN with ResNet-50-FPN on COCO 2017, or on another dataset in its format."
-    parser = RankParser(prog="python -m training.mask_rcnn", description=description)
-    return options.parse(Settings, parser, arguments)
+    return options.parse(Settings, "training.mask_rcnn", description, arguments, parser=RankParser)
 
 
 def recipe_of(settings: Settings) -> Recipe:
@@ -261,12 +258,6 @@ def make_task(prepared: Prepared) -> Task:
     def losses_of(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         return losses(network.model, Batch(*tensors), chosen)
 
-    step_options = StepOptions.of_run(
-        decay=recipe.decay,
-        clip_norm=recipe.clip_norm,
-        compression=settings.compression,
-        deterministic=settings.deterministic,
-    )
     detection_step = make_detection_step(network.model, chosen)
 
     def evaluated() -> Evaluation:
@@ -278,12 +269,19 @@ def make_task(prepared: Prepared) -> Task:
     job = ImageJob(
         settings=settings,
         device=prepared.device,
-        framework=TENSORFLOW,
+        versions=tensorflow_ranks.versions,
         data=data,
         network=network,
         network_sentences=network_sentences(settings, chosen),
         optimizer=network.optimizer,
-        train_step=make_train_step(network, losses_of, step_options),
+        train_step=make_train_step(
+            network,
+            losses_of,
+            decay=recipe.decay,
+            clip_norm=recipe.clip_norm,
+            compression=settings.compression,
+            deterministic=settings.deterministic,
+        ),
         check_first_losses=lambda found: check_first_losses(found, chosen.classes),
         evaluate=evaluated,
         rate=partial(recipe.rate, data.training_images),
@@ -293,7 +291,7 @@ def make_task(prepared: Prepared) -> Task:
     return job.task(
         score="segm/AP",
         loss_curves=LossCurves(total="total_loss", prefix="loss_"),
-        draw=lambda: draw(settings.output_dir, prepared),
+        draw=lambda: drawings.draw(settings.output_dir, prepared.seen, prepared.names),
     )
 
 
@@ -312,18 +310,6 @@ def network_sentences(settings: Settings, chosen: Architecture) -> list[str]:
         "accuracy is of a backbone that was trained on ImageNet: give the model.keras of a finished run of "
         "training.resnet50",
     ]
-
-
-def draw(output: Path, prepared: Prepared) -> None:
-    """Draw the first validation images, each with its objects and with those that were found."""
-    pairs = [
-        (
-            Drawn(each.image, each.boxes, each.labels, np.ones(len(each.labels)), each.masks),
-            Drawn(each.image, each.found.boxes, each.found.labels, each.found.scores, each.found.masks),
-        )
-        for each in prepared.seen
-    ]
-    drawings.draw(output, pairs, prepared.names)
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -32,19 +32,17 @@ _SIDE_INCHES = 3.0
 _COLORS = ("#ff8c42", "#4cc9f0", "#ffd166", "#9be564", "#f78fb3", "#c8b6ff", "#63d2c6", "#ff6b6b")
 
 
-class Drawn:
-    """An image with boxes, labels, scores (1 for the truth) and masks on the boxes, as NumPy arrays."""
+class Drawn(NamedTuple):
+    """An image with its objects, or with those that were found."""
 
-    FIELDS = ("image", "boxes", "labels", "scores", "masks")
-
-    def __init__(self, *parts: NDArray[Any]) -> None:
-        """Take the parts in the order of `FIELDS`."""
-        self.image, self.boxes, self.labels, self.scores, self.masks = parts
-
-    @property
-    def parts(self) -> dict[str, NDArray[Any]]:
-        """The arrays by name."""
-        return {name: getattr(self, name) for name in self.FIELDS}
+    image: NDArray[np.uint8]
+    boxes: NDArray[np.float32]
+    """y1, x1, y2, x2 in pixels of this image."""
+    labels: NDArray[np.int32]
+    scores: NDArray[Any]
+    """1 for the truth."""
+    masks: NDArray[Any]
+    """On the cells of the boxes."""
 
 
 def draw(output: Path, pairs: Sequence[tuple[Drawn, Drawn]], names: Sequence[str]) -> None:
@@ -63,7 +61,7 @@ def draw(output: Path, pairs: Sequence[tuple[Drawn, Drawn]], names: Sequence[str
             f"{row} {column} {name}": part
             for row, pair in enumerate(pairs)
             for column, drawn in enumerate(pair)
-            for name, part in drawn.parts.items()
+            for name, part in drawn._asdict().items()
         }
         np.savez(content, names=np.array(names), **arrays)
         arguments = [str(content), str(output / NAME)]
@@ -116,14 +114,12 @@ def main(content: str, picture: str) -> None:
     """Draw the arrays of a file into another."""
     with np.load(content) as stored:
         count = len({name.split()[0] for name in stored.files if name != "names"})
-        pairs = [
-            (
-                Drawn(*(stored[f"{row} 0 {name}"] for name in Drawn.FIELDS)),
-                Drawn(*(stored[f"{row} 1 {name}"] for name in Drawn.FIELDS)),
-            )
-            for row in range(count)
-        ]
         names = stored["names"].tolist()
+
+        def drawn(row: int, column: int) -> Drawn:
+            return Drawn(*(stored[f"{row} {column} {name}"] for name in Drawn._fields))
+
+        pairs = [(drawn(row, 0), drawn(row, 1)) for row in range(count)]
     stream = io.BytesIO()
     figure(pairs, names).savefig(stream, format="png", dpi=110)
     write_atomically(Path(picture), stream.getvalue())

@@ -15,13 +15,14 @@ import horovod.tensorflow as hvd
 
 from training.coco import batches, categories
 from training.coco.padded_shapes import PaddedShapes
-from training.coco.run_images import Data, load
+from training.coco.run_images import load
 from training.mask_rcnn.architecture import architecture
 from training.mask_rcnn.evaluation import DetectionStep, Truth, evaluate, make_detection_step
 from training.mask_rcnn.model import network_of
-from training.records.data_threads import data_threads
+from training.records.run_data import Data
 from training.runtime import checkpoint, devices, files, horovod_ranks, options, watchdog
 from training.runtime.command_line import path, whole_number
+from training.runtime.cores import data_threads
 from training.runtime.distributed import RankParser, average, on_rank_zero, run, say
 from training.runtime.errors import UserError
 from training.runtime.network import Network
@@ -59,9 +60,7 @@ class Settings:
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    description = (__doc__ or "").splitlines()[0]
-    parser = RankParser(prog="python -m training.mask_rcnn.evaluate", description=description)
-    return options.parse(Settings, parser, arguments)
+    return options.parse(Settings, "training.mask_rcnn.evaluate", __doc__, arguments, parser=RankParser)
 
 
 class Evaluator:

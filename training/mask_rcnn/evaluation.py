@@ -9,13 +9,14 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from training.coco import annotations
 from training.coco.batches import Batch
 from training.coco.categories import Category
-from training.coco.convert import validation_truth
 from training.mask_rcnn import coco_metrics, pasted_masks
 from training.mask_rcnn.architecture import Architecture
 from training.mask_rcnn.coco_metrics import ImageDetections
 from training.mask_rcnn.detection import Detections, detect
+from training.mask_rcnn.drawings import Drawn
 from training.runtime import watchdog
 from training.runtime.distributed import on_rank_zero, say
 from training.runtime.errors import UserError
@@ -45,22 +46,11 @@ class Truth:
             folder: Given as '--data-dir'.
             categories: Categories of the dataset.
         """
-        return cls(annotations=folder / validation_truth.NAME, coco_ids=[each.coco_id for each in categories])
+        return cls(annotations=folder / annotations.TRUTH, coco_ids=[each.coco_id for each in categories])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Seen:
-    """An image of a batch, and its detections."""
-
-    image: NDArray[np.uint8]
-    """Resized, without padding."""
-    boxes: NDArray[np.float32]
-    """Boxes of the objects: y1, x1, y2, x2 in pixels of this image."""
-    labels: NDArray[np.int32]
-    masks: NDArray[np.uint8]
-    """On the cells of the boxes."""
-    found: Detections
-    """NumPy arrays of the detections, without the places that have none."""
+#: An image with its objects, and with those that were found.
+Seen = tuple[Drawn, Drawn]
 
 
 def make_detection_step(model: tf.keras.Model, architecture: Architecture) -> DetectionStep:
@@ -181,4 +171,5 @@ def _seen(batch: Batch, row: int, size: NDArray[np.int32], found: Detections) ->
     objects = labels > 0
     boxes, masks = (part[row].numpy()[objects] for part in (batch.boxes, batch.masks))
     image = batch.images[row, :height, :width].numpy()
-    return Seen(image=image, boxes=boxes, labels=labels[objects], masks=masks, found=found)
+    truth = Drawn(image, boxes, labels[objects], np.ones(np.count_nonzero(objects)), masks)
+    return truth, Drawn(image, found.boxes, found.labels, found.scores, found.masks)

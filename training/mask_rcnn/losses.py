@@ -6,10 +6,10 @@ which rank has which image. An image without an object of a loss adds 0 to it.
 
 import math
 from collections.abc import Mapping
-from typing import Protocol
 
 import tensorflow as tf
 
+from training.coco.batches import Batch
 from training.mask_rcnn import boxes as box
 from training.mask_rcnn import heads
 from training.mask_rcnn.anchors import anchors, inside
@@ -27,35 +27,7 @@ _ANCHOR_BETA, _REGION_BETA = 1 / 9, 1.0
 _FIRST_LOSS_DISTANCE = {"rpn_cls": 0.35, "cls": 1.0, "mask": 0.35}
 
 
-class TrainingImages(Protocol):
-    """The part of a batch that training uses; `training.coco.batches.Batch` has it."""
-
-    @property
-    def images(self) -> tf.Tensor:
-        """uint8 [B, H, W, 3]; the shape is static, H and W are multiples of 32."""
-
-    @property
-    def sizes(self) -> tf.Tensor:
-        """Height and width without padding, int32 [B, 2]."""
-
-    @property
-    def boxes(self) -> tf.Tensor:
-        """float32 [B, N, 4]."""
-
-    @property
-    def labels(self) -> tf.Tensor:
-        """1 and more for an object, 0 for no object, -1 for a crowd region, int32 [B, N]."""
-
-    @property
-    def masks(self) -> tf.Tensor:
-        """Mask of each object on the cells of its box, uint8 [B, N, M, M]."""
-
-    @property
-    def keys(self) -> tf.Tensor:
-        """Keys of the random choices, int32 [B, 2]."""
-
-
-def losses(model: tf.keras.Model, batch: TrainingImages, architecture: Architecture) -> dict[str, tf.Tensor]:
+def losses(model: tf.keras.Model, batch: Batch, architecture: Architecture) -> dict[str, tf.Tensor]:
     """Return the losses of a batch in training, float32 numbers: `rpn_cls`, `rpn_loc`, `cls`, `box_reg`, `mask`."""
     outputs = of_images(model, batch.images, batch.sizes, training=True)
     truth = Truth(batch.boxes, batch.labels)
@@ -118,7 +90,7 @@ def _of_masks(
     outputs: Outputs,
     boxes: tf.Tensor,
     regions: Samples,
-    batch: TrainingImages,
+    batch: Batch,
     architecture: Architecture,
 ) -> Mapping[str, tf.Tensor]:
     most = most_objects(architecture.region_samples)

@@ -35,7 +35,7 @@ class Outputs(NamedTuple):
 def build(architecture: Architecture) -> tf.keras.Model:
     """Return the network under Keras's present precision policy.
 
-    Without `load_backbone` nothing of it may be frozen: frozen random weights do not learn.
+    Without a trained backbone nothing of it may be frozen: frozen random weights do not learn.
     """
     images = tf.keras.Input((None, None, 3))
     backbone = resnet50.backbone(
@@ -60,25 +60,15 @@ def network_of(architecture: Architecture, precision: str | None, backbone: Path
         architecture: Architecture of the network.
         precision: Given as '--precision'.
         backbone: Given as '--backbone'.
+
+    Raises:
+        UserError: The backbone cannot be read, or is of another network.
     """
     tf.keras.mixed_precision.set_global_policy(precision)
     made = build(architecture)
     if backbone is not None:
-        elastic.before_run(lambda: load_backbone(made, backbone))
+        elastic.before_run(lambda: resnet50.load(made.get_layer("pyramid").get_layer("backbone"), backbone))
     return make_network(made, MOMENTUM)
-
-
-def load_backbone(model: tf.keras.Model, path: Path) -> None:
-    """Set the backbone's weights to those of a trained classifier.
-
-    Args:
-        model: From `build`.
-        path: The `model.keras` in the output folder of a finished run of training.resnet50.
-
-    Raises:
-        UserError: It cannot be read, or holds another network.
-    """
-    resnet50.load(model.get_layer("pyramid").get_layer("backbone"), path)
 
 
 def of_images(model: tf.keras.Model, images: tf.Tensor, sizes: tf.Tensor, training: bool) -> Outputs:

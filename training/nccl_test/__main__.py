@@ -17,9 +17,9 @@ from typing import Any
 from training.nccl_test.nccl_log import Log, Row
 from training.pods.first_process import SIGNAL_CODES, STOP_SIGNALS
 from training.pods.nccl_lines import Network
-from training.runtime import files, options
-from training.runtime.command_line import parser_of, path, positive_number, whole_number
-from training.runtime.errors import USER_ERROR, UserError
+from training.runtime import command_line, files, options
+from training.runtime.command_line import path, positive_number, whole_number
+from training.runtime.errors import UserError
 from training.runtime.options import option
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
@@ -43,18 +43,16 @@ class Settings:
     )
     published: str | None = option(str, "source of the minimum, for the verdict", default=None)
     output_dir: Path | None = option(path, "folder for results.json; default: none is written", default=None)
-    command: tuple[str, ...] = option(str, "-- mpirun … all_reduce_perf …", rest=True)
+    command: tuple[str, ...] = option(tuple, "-- mpirun … all_reduce_perf …", rest=True)
 
     def __post_init__(self) -> None:
-        """Take the words after '--' as the command, and reject one that runs another program."""
-        words = tuple(self.command)
-        object.__setattr__(self, "command", words[1:] if words[:1] == ("--",) else words)
+        """Reject a command that runs another program."""
         _check_command(self.command, f"{self.collective}_perf")
 
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(Settings, parser_of("training.nccl_test", __doc__), arguments)
+    return options.parse(Settings, "training.nccl_test", __doc__, arguments)
 
 
 def _check_command(command: Sequence[str], program: str) -> None:
@@ -198,17 +196,12 @@ def brief(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit code."""
-    try:
-        settings = parse(arguments)
-        if settings.output_dir:
-            files.make_writable(settings.output_dir)
-        log = Log()
-        code = run_through(settings.command, log)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return USER_ERROR
+def run(settings: Settings) -> int:
+    """Run the test, print its verdict, and return the exit code."""
+    if settings.output_dir:
+        files.make_writable(settings.output_dir)
+    log = Log()
+    code = run_through(settings.command, log)
     reasons = list(failures(settings, log, code))
     print(files.results_line(brief(results(settings, log, reasons))), flush=True)
     for sentence in sentences(settings, log, reasons):
@@ -216,6 +209,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if settings.output_dir:
         files.write_json(settings.output_dir / "results.json", results(settings, log, reasons))
     return code or int(bool(reasons))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code."""
+    return command_line.exit_code(lambda: run(parse(arguments)))
 
 
 if __name__ == "__main__":

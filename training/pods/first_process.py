@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from training.runtime.errors import UserError
@@ -26,22 +26,21 @@ _WAITED_FOR = (*STOP_SIGNALS, signal.SIGCHLD)
 _NOT_A_PROGRAM = (errno.ENOEXEC, errno.ENOENT, errno.EACCES)
 
 
-def command_of(words: Sequence[str], example: str) -> tuple[str, ...]:
-    """Return a program's words from the command line, where they follow '--'.
+def command_like(example: str) -> Callable[[Sequence[str]], tuple[str, ...]]:
+    """Return the parser of a program and its arguments.
 
     Args:
-        words: The rest of the command line.
         example: A program that would be valid, for the message.
-
-    Raises:
-        UserError: There is no command, or its program does not exist.
     """
-    command = tuple(words[1:] if words[:1] == ["--"] else words)
-    if not command or not shutil.which(command[0]):
-        raise UserError(
-            f"the command is {' '.join(command)!r}; give a program of the image after '--', such as {example}"
-        )
-    return command
+
+    def parse(words: Sequence[str]) -> tuple[str, ...]:
+        if not words or not shutil.which(words[0]):
+            raise UserError(
+                f"the command is {' '.join(words)!r}; give a program of the image after '--', such as {example}"
+            )
+        return tuple(words)
+
+    return parse
 
 
 @contextmanager

@@ -17,13 +17,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import IO
 
 from training.pods import first_process
-from training.runtime import options, parent_death
-from training.runtime.command_line import parser_of, whole_number
-from training.runtime.errors import USER_ERROR, UserError
+from training.pods.first_process import command_like
+from training.runtime import command_line, options, parent_death
+from training.runtime.command_line import whole_number
+from training.runtime.errors import UserError
 from training.runtime.options import option
 
 _PART = 65536
@@ -47,7 +48,7 @@ class Settings:
     host: int = option(whole_number(0), "number of this host, from 0")
     hosts: tuple[str, ...] = option(_names, "names of all hosts with a comma between, in the order of their ranks")
     processes: int = option(whole_number(1), "ranks of each host")
-    command: tuple[str, ...] = option(str, "-- python -m …", rest=True)
+    command: tuple[str, ...] = option(command_like("python"), "-- python -m …", rest=True)
 
     def __post_init__(self) -> None:
         """Reject a number that no host has."""
@@ -79,8 +80,7 @@ class Settings:
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line; the words after '--' become `command`."""
-    given = options.parse(Settings, parser_of("training.pods.host_ranks", __doc__), arguments)
-    return replace(given, command=first_process.command_of(given.command, "python"))
+    return options.parse(Settings, "training.pods.host_ranks", __doc__, arguments)
 
 
 @dataclass(slots=True)
@@ -181,23 +181,22 @@ def _end_with_parent() -> None:
     parent_death.send_when_the_parent_ends(signal.SIGKILL)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(settings: Settings) -> int:
     """Run the ranks of this host and return the exit code of the first that failed."""
-    try:
-        ranks = HostRanks(parse(arguments))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return USER_ERROR
+    ranks = HostRanks(settings)
     for number in first_process.STOP_SIGNALS:
         signal.signal(number, lambda received, _: ranks.send(received))
     try:
         ranks.start()
     except OSError as error:
-        command = ranks.settings.command[0]
-        print(f"error: {command!r} cannot be run: {error.strerror}; give a program", file=sys.stderr, flush=True)
-        return USER_ERROR
+        raise UserError(f"{settings.command[0]!r} cannot be run: {error.strerror}; give a program") from error
     ranks.wait()
     return ranks.code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code."""
+    return command_line.exit_code(lambda: run(parse(arguments)))
 
 
 if __name__ == "__main__":

@@ -10,9 +10,12 @@ each host ends with the same exit code and the same reason, whichever is lost:
 - Without the first host the others end by themselves: after `GONE_SECONDS` if its machine rejects connections, which
   its ended program does, else after `LOST_SECONDS`.
 
-Every host may reach every port of the others: the ranks need that too.
+Every host may reach every port of the others: the ranks need that too. So may the hosts of other jobs, which share the
+security group. Reports and answers are signed with a key that the hosts of one job have.
 """
 
+import hashlib
+import hmac
 import http.client
 import json
 import sys
@@ -47,9 +50,18 @@ _PAUSE_SECONDS = 1.0
 # The first host's own limit comes first, with the names of those that are missing.
 _MARGIN_SECONDS = 15.0
 
+#: The variable with the key of a job, in any form.
+KEY = "TRAINING_REPORT_KEY"
+
+_SIGNATURE = "X-Signature"
+
 _REQUEST_SECONDS = 5.0
 _MOST_BYTES = 65536
 _NAMED = 3
+
+_WHETHER = (
+    "whether its container has started, and whether the security group lets the hosts reach each other on every port"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,8 +181,7 @@ class HostReports:
         named = listing.first(list(missing), _NAMED, ", ")
         return (
             f"{len(missing)} of {len(self.hosts)} hosts did not report within {self.start_seconds:g} s: {named}. "
-            "Check in the job's log of such a host whether its container has started, and whether the security "
-            "group lets the hosts reach each other on every port"
+            f"Check in the job's log of such a host {_WHETHER}"
         )
 
 
@@ -178,6 +189,11 @@ def _lost(hosts: dict[str, float]) -> str:
     return (
         f"lost: {listing.first([f'{host}, silent for {since:.0f} s' for host, since in hosts.items()], _NAMED, '; ')}"
     )
+
+
+def _signature(key: str, *parts: bytes) -> str:
+    """Return the signature of a report; or of an answer, with the report before it, whose answer it is."""
+    return hmac.new(key.encode(), b"\0".join(parts), hashlib.sha256).hexdigest()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -190,16 +206,27 @@ class _Handler(BaseHTTPRequestHandler):
         """Take a report."""
         try:
             length = min(int(self.headers.get("Content-Length", 0)), _MOST_BYTES)
-            report = Report.read(self.rfile.read(length))
+            text = self.rfile.read(length)
+            # In bytes: compare_digest takes no other text than ASCII.
+            given = self.headers.get(_SIGNATURE, "").encode()
+            if not hmac.compare_digest(given, _signature(self.server.key, text).encode()):
+                self.send_error(403)
+                return
+            report = Report.read(text)
             if report.host not in self.server.reports.hosts:
                 raise ValueError(report.host)
         except (ValueError, TypeError, RecursionError):
             self.send_error(400)
             return
+        # Always the address of its first report: which of its addresses a host sends from, its name does not say.
+        if self.server.senders.setdefault(report.host, self.client_address[0]) != self.client_address[0]:
+            self.send_error(403)
+            return
         decision = self.server.reports.take(report)
         body = json.dumps(asdict(decision)).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header(_SIGNATURE, _signature(self.server.key, text, body))
         self.end_headers()
         self.wfile.write(body)
         if decision.code is not None:
@@ -215,9 +242,11 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 1024
     daemon_threads = True
 
-    def __init__(self, reports: HostReports) -> None:
+    def __init__(self, reports: HostReports, key: str) -> None:
         super().__init__(("", PORT), _Handler)
-        self.reports = reports
+        self.reports, self.key = reports, key
+        # The first host's own reports do not come over the network.
+        self.senders = {reports.hosts[0]: ""}
         self.told = set[str]()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -233,6 +262,8 @@ class Host:
     name: str
     hosts: Sequence[str]
     start_seconds: float
+    key: str = ""
+    """Key of the job; a job of one host has no reports to sign."""
     _server: _Server | None = field(default=None, init=False)
     _answered: float = field(default_factory=time.monotonic, init=False)
     _reached: bool = field(default=False, init=False)
@@ -253,7 +284,7 @@ class Host:
         if self.name != self.first:
             yield
             return
-        self._server = _Server(HostReports(self.hosts, self.start_seconds))
+        self._server = _Server(HostReports(self.hosts, self.start_seconds), self.key)
         with self._server:
             with first_process.signals_blocked():
                 threading.Thread(target=self._server.serve_forever, name="host-reports", daemon=True).start()
@@ -302,6 +333,9 @@ class Host:
             time.sleep(_PAUSE_SECONDS / 2)
         if self._server:
             self._wait_for_others(self._server)
+        if code and decision.code == 0:
+            # The first host has this host's report, so this answer is not from it.
+            decision = Decision(code=code, reason=reason)
         # The first host does not know why the ranks of this one have failed.
         return replace(decision, reason=f"{decision.reason}; {reason}") if self._alone and reason else decision
 
@@ -329,8 +363,14 @@ class Host:
             return self._server.reports.take(report)
         connection = http.client.HTTPConnection(self.first, PORT, timeout=_REQUEST_SECONDS)
         try:
-            connection.request("POST", "/", json.dumps(asdict(report)))
-            answer = json.loads(connection.getresponse().read(_MOST_BYTES))
+            text = json.dumps(asdict(report)).encode()
+            connection.request("POST", "/", text, {_SIGNATURE: _signature(self.key, text)})
+            response = connection.getresponse()
+            body = response.read(_MOST_BYTES)
+            given = response.headers.get(_SIGNATURE, "").encode()
+            if not hmac.compare_digest(given, _signature(self.key, text, body).encode()):
+                raise ValueError(f"it rejects this host's report, or is another job's host: HTTP {response.status}")
+            answer = json.loads(body)
         finally:
             with suppress(OSError):
                 connection.close()
@@ -345,8 +385,7 @@ class Host:
             if not self._reached:
                 reason = (
                     f"{self.first}, the first of {len(self.hosts)} hosts, did not answer within {limit:g} s "
-                    f"({_words(error)}). Check in the job's log of that host whether its container has started, and "
-                    "whether the security group lets the hosts reach each other on every port"
+                    f"({_words(error)}). Check in the job's log of that host {_WHETHER}"
                 )
             self._alone, self._end = True, Decision(code=1, reason=reason)
             return self._end

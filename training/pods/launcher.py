@@ -10,7 +10,6 @@ Kubernetes ends a launcher with SIGTERM, at which mpirun would kill the ranks af
 SIGUSR1 instead. mpirun forwards it to every rank; the ranks save a checkpoint and end, and then mpirun ends.
 """
 
-import argparse
 import os
 import signal
 import sys
@@ -20,15 +19,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
 
 from training.pods import await_workers, first_process, gate, job_end, ranks_attempt, reachable_hosts
+from training.pods.first_process import command_like
 from training.pods.job_end import Decided, JobEnd
 from training.pods.network_line import NetworkWatch
 from training.pods.ranks_attempt import Attempt
 from training.pods.requested import Requested
-from training.runtime import command_line, mpirun_environment
+from training.runtime import mpirun_environment, options
+from training.runtime.command_line import whole_number
 from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.options import option
 from training.runtime.stop_request import STOPPED
 
 # Programs that forward SIGUSR1 to their ranks. The signal would end another one, such as a check of mpirun's output.
@@ -45,56 +46,31 @@ _SOON_SECONDS = 60.0
 _MOST = 2**31 - 1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
-    """The settings of one launcher."""
+@dataclass(frozen=True, kw_only=True)
+class Settings(Requested):
+    """The command line, an option a field."""
 
-    hostfile: Path
-    port: int
-    """Port of the workers' sshd."""
-    timeout: int
-    """Seconds in which the workers must answer."""
-    workers: int | None
-    """Workers that are enough to start; None for all of the hostfile."""
-    restarts: int
-    """How often the ranks restart after a failure."""
-    gate: bool
-    """Whether the workers are checked before the ranks start."""
-    termination_log: Path
-    requested: Requested
-    command: tuple[str, ...]
+    hostfile: Path = option(Path, "the operator's: a name at the start of each line", positional=True)
+    port: int = option(whole_number(1, 65535), "of the workers' sshd", default=2222)
+    timeout: int = option(whole_number(1, _MOST), "seconds for the workers to answer", default=1800)
+    workers: int | None = option(
+        whole_number(1), "how many are enough to start; default: all of the hostfile", default=None
+    )
+    restarts: int = option(whole_number(0, _MOST), "how often ranks that failed restart", default=0)
+    gate: str = option(("yes", "no"), "check the workers before the ranks", default="yes")
+    termination_log: Path = option(Path, "of the container", default=job_end.TERMINATION_LOG)
+    command: tuple[str, ...] = option(command_like("mpirun"), "-- mpirun …", rest=True)
 
-    @classmethod
-    def parse(cls, arguments: Sequence[str] | None = None) -> Self:
-        """Return the settings of a command line; the words after '--' become `command`."""
-        parser = command_line.Parser(
-            prog="python -m training.pods.launcher", description=(__doc__ or "").splitlines()[0]
-        )
-        add, whole = parser.add_argument, command_line.whole_number
-        add("hostfile", type=Path, help="the operator's: a name at the start of each line")
-        add("--port", type=whole(1, 65535), default=2222, help="of the workers' sshd (%(default)s)")
-        add(
-            "--timeout",
-            type=whole(1, _MOST),
-            default=1800,
-            help="seconds for the workers to answer (%(default)s)",
-        )
-        add("--workers", type=whole(1), help="how many are enough to start; default: all of the hostfile")
-        add("--restarts", type=whole(0, _MOST), default=0, help="how often ranks that failed restart (%(default)s)")
-        add("--gate", choices=("yes", "no"), default="yes", help="check the workers before the ranks (%(default)s)")
-        add("--termination-log", type=Path, default=job_end.TERMINATION_LOG, help="of the container (%(default)s)")
-        Requested.add_options(parser)
-        add("command", nargs=argparse.REMAINDER, help="-- mpirun …")
-        given = vars(parser.parse_args(arguments))
-        command = first_process.command_of(given.pop("command"), "mpirun")
-        gate_wanted = given.pop("gate") == "yes"
-        return cls(requested=Requested.take(given), command=command, gate=gate_wanted, **given)
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line; the words after '--' become `command`."""
+    return options.parse(Settings, "training.pods.launcher", __doc__, arguments)
 
 
 def run_ranks(settings: Settings) -> Attempt:
     """Run the launch command to its end; forward its output, and stop requests to its ranks."""
     slots = await_workers.read_hosts(settings.hostfile)
-    network = NetworkWatch(nodes=len(slots), ranks=sum(slots.values()), efa=settings.requested.efa)
+    network = NetworkWatch(nodes=len(slots), ranks=sum(slots.values()), efa=settings.efa)
     # Workers that answered an earlier start may have been lost since.
     reachable_hosts.ANSWERED.unlink(missing_ok=True)
     name = Path(settings.command[0]).name
@@ -145,8 +121,8 @@ def run_job(settings: Settings) -> int:
             when_answered=None if started else partial(job_end.recall, port=settings.port),
         )
         started = True
-        if settings.gate:
-            gate.check(hosts, settings.port, settings.requested)
+        if settings.gate == "yes":
+            gate.check(hosts, settings.port, settings)
         attempt = run_ranks(settings)
         if attempt.stopped or (attempt.code == 0 and not attempt.not_efa):
             return attempt.code
@@ -165,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in first_process.STOP_SIGNALS:
         signal.signal(number, lambda received, _: os._exit(first_process.SIGNAL_CODES + received))
     try:
-        settings = Settings.parse(arguments)
+        settings = parse(arguments)
     except UserError as error:
         job_end.show(str(error), job_end.TERMINATION_LOG)
         return USER_ERROR

@@ -14,13 +14,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from training.pods import device_checks
 from training.pods.device_checks import Note
 from training.pods.requested import Requested
-from training.runtime import command_line
-from training.runtime.errors import USER_ERROR, UserError
+from training.runtime import command_line, options
+from training.runtime.command_line import whole_number
+from training.runtime.options import option
 
 #: How a line with the name of a check begins.
 CHECKING = "checking: "
@@ -30,6 +32,13 @@ _FREE_GIB = 1
 
 # A tmpfs may be some pages smaller than its limit.
 _SHM_TOLERANCE = 0.98
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Requested):
+    """The command line, an option a field."""
+
+    seconds: int = option(whole_number(1), "limit", default=60)
 
 
 def shared_memory(requested: Requested, root: Path) -> Iterator[str]:
@@ -94,35 +103,30 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def main(arguments: Sequence[str] | None = None, root: Path = Path("/")) -> int:
-    """Check this machine and return the exit code: 0, also with problems, which the output has.
+def run(settings: Settings, root: Path = Path("/")) -> None:
+    """Check this machine and print the result, with its problems.
 
     Args:
-        arguments: The command line.
+        settings: The command line.
         root: Where devices and the kernel's files are.
     """
-    parser = command_line.Parser(prog="python -m training.pods.node_check", description=(__doc__ or "").splitlines()[0])
-    Requested.add_options(parser)
-    parser.add_argument("--seconds", type=command_line.whole_number(1), default=60, help="limit (%(default)s)")
-    try:
-        given = vars(parser.parse_args(arguments))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return USER_ERROR
-    requested = Requested.take(given)
     # sshd does not end a program whose connection is lost.
-    signal.alarm(given["seconds"])
+    signal.alarm(settings.seconds)
     problems, notes = list[str](), list[str]()
     for name, check in CHECKS.items():
         print(f"{CHECKING}{name}", flush=True)
-        for found in check(requested, root):
+        for found in check(settings, root):
             if isinstance(found, Note):
                 notes.append(found.text)
             else:
                 problems.append(found)
     print(json.dumps({"problems": problems, "notes": notes, "time": time.time()}), flush=True)
     signal.alarm(0)
-    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code: 0, also with problems."""
+    return command_line.exit_code(lambda: run(options.parse(Settings, "training.pods.node_check", __doc__, arguments)))
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.runtime import files, options
-from training.runtime.command_line import parser_of, whole_number
-from training.runtime.errors import USER_ERROR, UserError
+from training.runtime import command_line, files, options
+from training.runtime.command_line import whole_number
+from training.runtime.errors import UserError
 from training.runtime.options import option
 
 #: The workers that have answered since the ranks were started.
@@ -38,7 +38,7 @@ class Settings:
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(Settings, parser_of("training.pods.reachable_hosts", __doc__), arguments)
+    return options.parse(Settings, "training.pods.reachable_hosts", __doc__, arguments)
 
 
 def no_answer(host: str, port: int) -> str | None:
@@ -67,21 +67,20 @@ def reachable(hosts: Sequence[str], port: int, answered: Path) -> list[str]:
     return named
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(settings: Settings) -> int:
     """Print the hosts, one a line, and return the exit code; after a code other than 0 Horovod asks again."""
-    try:
-        settings = parse(arguments)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return USER_ERROR
     try:
         script = subprocess.run([settings.script.absolute()], stdout=subprocess.PIPE, text=True, check=False)
     except OSError as error:
-        print(f"error: {settings.script} cannot be run: {error.strerror}; give the operator's script", file=sys.stderr)
-        return USER_ERROR
+        raise UserError(f"{settings.script} cannot be run: {error.strerror}; give the operator's script") from error
     for host in reachable(script.stdout.split(), settings.port, settings.answered):
         print(host)
     return script.returncode
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code."""
+    return command_line.exit_code(lambda: run(parse(arguments)))
 
 
 if __name__ == "__main__":

@@ -24,18 +24,19 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from training.pods import first_process, host_ranks, ranks_attempt
-from training.pods.host_reports import PORT, Decision, Host
+from training.pods.first_process import command_like
+from training.pods.host_reports import KEY, PORT, Decision, Host
 from training.pods.network_line import NetworkWatch
 from training.pods.sagemaker_folders import ROOT, Folders, Hosts
 from training.pods.worker import adopt_orphans
 from training.runtime import options
-from training.runtime.command_line import parser_of, whole_number
+from training.runtime.command_line import whole_number
 from training.runtime.errors import USER_ERROR, UserError
 from training.runtime.options import option
 from training.runtime.stop_request import STOPPED
@@ -69,13 +70,12 @@ class Settings:
     processes_per_host: int = option(whole_number(1), "ranks of each host: one per GPU")
     timeout: int = option(whole_number(1), "seconds for every host to report", default=600)
     root: Path = option(Path, "SageMaker's folder, or another for a run without SageMaker", default=ROOT)
-    command: tuple[str, ...] = option(str, "-- python -m … or -- torchrun …", rest=True)
+    command: tuple[str, ...] = option(command_like("python"), "-- python -m … or -- torchrun …", rest=True)
 
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line; the words after '--' become `command`."""
-    given = options.parse(Settings, parser_of("training.pods.sagemaker", __doc__), arguments)
-    return replace(given, command=first_process.command_of(given.command, "python"))
+    return options.parse(Settings, "training.pods.sagemaker", __doc__, arguments)
 
 
 def launch_command(settings: Settings, hosts: Hosts, program: Sequence[str]) -> list[str]:
@@ -142,11 +142,26 @@ def serve_rendezvous(hosts: Hosts, processes: int) -> None:
         threading.Thread(target=server.serve_forever, name="rendezvous", daemon=True).start()
 
 
+def report_key(hosts: Hosts) -> str:
+    """Return the key with which the hosts sign their reports; empty where one host has none.
+
+    Raises:
+        UserError: Several hosts have no key.
+    """
+    key = os.environ.get(KEY, "")
+    if not key and len(hosts.names) > 1:
+        raise UserError(
+            f"{KEY} is missing, but {len(hosts.names)} hosts sign their reports with it; set it in the job's "
+            "environment to a random text, as 'trainctl sagemaker submit' does"
+        )
+    return key
+
+
 def run_job(settings: Settings, folders: Folders) -> Decision:
     """Run the ranks of this host, as soon as every host is there, and return the end of the job."""
     program = [*settings.command, *folders.hyperparameters()]
     hosts = folders.hosts()
-    host = Host(hosts.name, hosts.names, settings.timeout)
+    host = Host(hosts.name, hosts.names, settings.timeout, report_key(hosts))
     with host.serve():
         if problem := folders.unwritable(program):
             return host.finish(USER_ERROR, problem)

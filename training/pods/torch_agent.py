@@ -7,19 +7,20 @@ it into a file; this program then ends torchrun, and ends with code 2, at which 
 repeat the error on all GPUs. Kubernetes ends a worker with SIGTERM, which torchrun forwards to the ranks.
 """
 
-import argparse
 import os
 import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from training.pods import first_process, job_end
-from training.pods.first_process import Child
-from training.runtime import command_line
+from training.pods import job_end
+from training.pods.first_process import Child, command_like
+from training.runtime import options
 from training.runtime.errors import USER_ERROR, UserError
+from training.runtime.options import option
 from training.runtime.torchrun_environment import USER_ERROR_FILE
 
 # Between two looks for the file. Torchrun takes longer to start ranks again.
@@ -29,12 +30,11 @@ _PAUSE_SECONDS = 0.2
 _KILL_SECONDS = 15.0
 
 
-def parse_command(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the words of the command line after '--'."""
-    description = (__doc__ or "").splitlines()[0]
-    parser = command_line.Parser(prog="python -m training.pods.torch_agent", description=description)
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="-- torchrun …")
-    return first_process.command_of(parser.parse_args(arguments).command, "torchrun")
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The command line."""
+
+    command: tuple[str, ...] = option(command_like("torchrun"), "-- torchrun …", rest=True)
 
 
 def run(command: Sequence[str], reported: Path) -> int:
@@ -74,9 +74,9 @@ def run(command: Sequence[str], reported: Path) -> int:
 def main(arguments: Sequence[str] | None = None, termination_log: Path = job_end.TERMINATION_LOG) -> int:
     """Run the program and return its exit code: torchrun's, or 2 for a user's error."""
     try:
-        command = parse_command(arguments)
+        settings = options.parse(Settings, "training.pods.torch_agent", __doc__, arguments)
         with tempfile.TemporaryDirectory(prefix="torch-agent-") as folder:
-            return run(command, Path(folder) / "user-error")
+            return run(settings.command, Path(folder) / "user-error")
     except UserError as error:
         job_end.show(str(error), termination_log)
         return USER_ERROR

@@ -7,20 +7,20 @@ once, and the kernel would kill every rank with it. This program ends sshd, forw
 until they have saved a checkpoint. The pod's `terminationGracePeriodSeconds` limits that time.
 """
 
-import argparse
 import ctypes
 import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 import psutil
 
 from training.pods import first_process
-from training.pods.first_process import Child
-from training.runtime import command_line
-from training.runtime.errors import USER_ERROR, UserError
+from training.pods.first_process import Child, command_like
+from training.runtime import command_line, options
+from training.runtime.options import option
 
 # The variables with a process's rank: of Open MPI 4 and 5, and of horovodrun.
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK")
@@ -40,11 +40,11 @@ _SESSION_SECONDS = 10.0
 _TERMINATED = first_process.SIGNAL_CODES + signal.SIGTERM
 
 
-def parse_command(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the words of the command line after '--'."""
-    parser = command_line.Parser(prog="python -m training.pods.worker", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="-- /usr/sbin/sshd -De …")
-    return first_process.command_of(parser.parse_args(arguments).command, "/usr/sbin/sshd")
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The command line."""
+
+    command: tuple[str, ...] = option(command_like("/usr/sbin/sshd"), "-- /usr/sbin/sshd -De …", rest=True)
 
 
 def adopt_orphans() -> None:
@@ -100,19 +100,19 @@ def _wait(sshd: Child, done: Callable[[], bool], seconds: float) -> None:
         sshd.reap()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and return sshd's exit code, or 143 after a stop request."""
-    try:
-        command = parse_command(arguments)
-        adopt_orphans()
-        sshd = Child(command)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return USER_ERROR
+def run(settings: Settings) -> int:
+    """Run sshd to its end and return its exit code, or 143 after a stop request."""
+    adopt_orphans()
+    sshd = Child(settings.command)
     if sshd.wait_for_stop_request():
         end_ranks(sshd)
         return _TERMINATED
     return sshd.code or 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code."""
+    return command_line.exit_code(lambda: run(options.parse(Settings, "training.pods.worker", __doc__, arguments)))
 
 
 if __name__ == "__main__":

@@ -2,15 +2,19 @@
 
 With an explicit order a run resumes exactly and at no cost: it does not read trained records again to drop them, and
 with another number of ranks it deals out exactly the records that are left.
+
+A bucket holds records of similar shape, such as images that are wider than high: the images of a step are padded to one
+shape, little is padded, and no rank waits for another whose images are larger.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from training.runtime.errors import UserError
 from training.runtime.position import Segment
 
 # Adjacent records that are read at about the same time: about 1.8 MB of ImageNet, enough for the file system to read
@@ -46,13 +50,43 @@ def resume(segments: Sequence[Segment], world_size: int, batch_size: int) -> tup
     return tuple(segments), 0
 
 
+def check_buckets(buckets: NDArray[Any], *, batch_size: int, size: int) -> None:
+    """Reject a bucket that fills no step: its records would never be trained on.
+
+    Args:
+        buckets: The bucket of each record, from 0.
+        batch_size: Images per step and rank.
+        size: Ranks of the run.
+
+    Raises:
+        UserError: A bucket has fewer records than a step.
+    """
+    counts = np.bincount(buckets)
+    for bucket in np.flatnonzero(counts):
+        count = int(counts[bucket])
+        if count < batch_size * size:
+            fits = f"give '--batch-size {count // size}'" if count >= size else f"start {count} ranks or fewer"
+            raise UserError(
+                f"bucket {bucket} has {count:,} of the {len(buckets):,} training records, but a step takes "
+                f"{batch_size} x {size} ranks = {batch_size * size:,} of one bucket; {fits}, or make fewer buckets"
+            )
+
+
 def training(
-    records: int, segments: Sequence[Segment], *, batch_size: int, rank: int, size: int, seed: int, epoch: int
+    records: int,
+    segments: Sequence[Segment],
+    *,
+    batch_size: int,
+    rank: int,
+    size: int,
+    seed: int,
+    epoch: int,
+    buckets: NDArray[Any] | None = None,
 ) -> Order:
     """Deal out the records that an epoch has left after its finished segments, the same number of steps to every rank.
 
     A rank's records are adjacent: it reads files that few other ranks read, and the same files in every epoch, so that
-    they are in the page cache of its machine. Records that fill no complete batch are dropped, others in each epoch.
+    they are in the page cache of its machine. Records that fill no complete step are dropped, others in each epoch.
 
     Args:
         records: Records of the split.
@@ -62,36 +96,73 @@ def training(
         size: Ranks of the run.
         seed: The run's '--seed'.
         epoch: From 0.
+        buckets: The bucket of each record, from 0; a step takes records of one, the same on all ranks. Default: any.
     """
     left = np.ones(records, bool)
     for place, segment in enumerate(segments):
-        numbers = np.flatnonzero(left)
+        groups, seeds = _groups(left, buckets), (seed, epoch, place)
+        steps = _steps(groups, segment.batch_size * segment.world_size, seeds)[: segment.steps]
         for other in range(segment.world_size):
-            order = shuffled(dealt(numbers, other, segment.world_size), [seed, epoch, place, other])
-            left[order[: segment.steps * segment.batch_size]] = False
-    numbers = np.flatnonzero(left)
-    steps = len(numbers) // (batch_size * size)
-    order = shuffled(dealt(numbers, rank, size), [seed, epoch, len(segments), rank])
-    order = order[: steps * batch_size].reshape(steps, batch_size)
-    return Order(order, np.ones(order.shape, np.float32))
+            left[_rows(groups, steps, segment.batch_size, other, segment.world_size, seeds)] = False
+    groups, seeds = _groups(left, buckets), (seed, epoch, len(segments))
+    rows = _rows(groups, _steps(groups, batch_size * size, seeds), batch_size, rank, size, seeds)
+    return Order(rows, np.ones(rows.shape, np.float32))
 
 
-def evaluation(records: int, *, batch_size: int, rank: int, size: int) -> Order:
-    """Deal out every record of a split exactly once, in the same number of steps on every rank."""
-    own = dealt(np.arange(records), rank, size)
-    shape = (-(-records // (size * batch_size)), batch_size)
-    numbers, weights = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
-    # The rank's last record fills the batch: it is in memory. A rank without records takes the first of all.
-    numbers[:] = own[-1] if len(own) else 0
-    numbers.flat[: len(own)] = own
-    weights.flat[: len(own)] = 1
-    return Order(numbers, weights)
+def evaluation(records: int, *, batch_size: int, rank: int, size: int, buckets: NDArray[Any] | None = None) -> Order:
+    """Deal out every record of a split exactly once, in the same number of steps on every rank, of one bucket each."""
+    rows, weights = [np.zeros((0, batch_size), np.int64)], [np.zeros((0, batch_size), np.float32)]
+    for numbers in filter(len, _groups(np.ones(records, bool), buckets).values()):
+        own = dealt(numbers, rank, size)
+        shape = (-(-len(numbers) // (size * batch_size)), batch_size)
+        # The rank's last record fills the batch: it is in memory. A rank without records takes the first of all.
+        row, weight = np.full(shape, own[-1] if len(own) else numbers[0]), np.zeros(shape, np.float32)
+        row.flat[: len(own)] = own
+        weight.flat[: len(own)] = 1
+        rows.append(row)
+        weights.append(weight)
+    return Order(np.concatenate(rows), np.concatenate(weights))
 
 
 def own_range(records: int, rank: int, size: int) -> range:
     """Return the records that a rank reads in an epoch with a constant number of ranks."""
     own = dealt(np.arange(records), rank, size)
     return range(own[0], own[-1] + 1) if len(own) else range(0)
+
+
+def _groups(left: NDArray[Any], buckets: NDArray[Any] | None) -> dict[tuple[int, ...], NDArray[Any]]:
+    """Return the numbers of the records that are left, of each bucket apart, by the last seed of their order."""
+    numbers = np.flatnonzero(left)
+    if buckets is None:
+        return {(): numbers}
+    of_each = buckets[numbers]
+    return {(bucket,): numbers[of_each == bucket] for bucket in range(int(buckets.max(initial=0)) + 1)}
+
+
+def _steps(
+    groups: Mapping[tuple[int, ...], NDArray[Any]], global_batch: int, seeds: tuple[int, int, int]
+) -> NDArray[Any]:
+    """Return the group of each step: drawn without the rank, so that all ranks draw the same."""
+    steps = np.repeat(np.arange(len(groups)), [len(numbers) // global_batch for numbers in groups.values()])
+    return np.random.default_rng(seeds).permutation(steps)
+
+
+def _rows(
+    groups: Mapping[tuple[int, ...], NDArray[Any]],
+    steps: NDArray[Any],
+    batch_size: int,
+    rank: int,
+    size: int,
+    seeds: tuple[int, int, int],
+) -> NDArray[Any]:
+    """Return a rank's records of each step."""
+    rows = np.zeros((len(steps), batch_size), np.int64)
+    for group, (last_seed, numbers) in enumerate(groups.items()):
+        places = np.flatnonzero(steps == group)
+        # Each group is dealt out alone: the ranks have equally many of its records, and so equally many steps.
+        own = shuffled(dealt(numbers, rank, size), [*seeds, rank, *last_seed])
+        rows[places] = own[: len(places) * batch_size].reshape(-1, batch_size)
+    return rows
 
 
 def dealt(numbers: NDArray[Any], rank: int, size: int) -> NDArray[Any]:

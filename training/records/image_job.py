@@ -10,7 +10,7 @@ from training.runtime.position import Position
 from training.runtime.ranks import Variable
 from training.runtime.run_settings import RunSettings
 from training.runtime.schedule import batch_sentence
-from training.runtime.task import Evaluation, Framework, Plan, StepInput, Task, TrainStep
+from training.runtime.task import Evaluation, Plan, StepInput, Task, TrainStep
 
 
 class Network(Protocol):
@@ -36,7 +36,7 @@ class ImageJob:
     Attributes:
         settings: The command line, with the values of device and recipe.
         device: Name of the device, such as `cpu` or the GPU's name.
-        framework: TensorFlow or PyTorch.
+        versions: Returns the versions of the software that a figure depends on.
         data: Training images and validation images.
         network: Model and optimizer.
         optimizer: Its `learning_rate` is set before each step.
@@ -53,7 +53,7 @@ class ImageJob:
 
     settings: RunSettings
     device: str
-    framework: Framework
+    versions: Callable[[], Mapping[str, str]]
     data: Data
     network: Network
     optimizer: Any
@@ -102,7 +102,7 @@ class ImageJob:
             batches=lambda position: self.step_inputs(position, self.data.training_batches(position)),
             rate=self._rate,
             evaluate=self.evaluate,
-            framework=self.framework,
+            versions=self.versions,
             lower="; ".join(self.settings.ways_to_less_memory()),
             check_first_losses=self.check_first_losses,
             resume=lambda written: self.data.resume(self.settings.output_dir, written),

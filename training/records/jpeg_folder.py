@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from training.records import fingerprint
-from training.records.numbered_records import Records, Team
+from training.records.numbered_records import Records
 from training.records.tfrecords import readable
+from training.runtime.distributed import on_rank_zero, share
 from training.runtime.errors import UserError
 
 if TYPE_CHECKING:
@@ -84,15 +85,15 @@ def find(folder: Path, split: str) -> Path | None:
     return next((folder / name for name in names if (folder / name).is_dir()), None)
 
 
-def load(folder: Path, split: str, *, team: Team, classes: int) -> JpegFolder:
+def load(folder: Path, split: str, *, classes: int) -> JpegFolder:
     """List a split's files, each rank a part of the classes; labels are the places in the sorted class folders.
 
     Raises:
         UserError: There are more classes than the network has outputs, a class without training images, no image, or
             one that is not a JPEG.
     """
-    images, trained = team.on_rank_zero(lambda: _folders(folder, split, classes))
-    files = team.share(lambda name: _files(images / name), trained)
+    images, trained = on_rank_zero(lambda: _folders(folder, split, classes))
+    files = share(lambda name: _files(images / name), trained)
     if not any(files):
         raise UserError(
             f"'--data-dir' is {folder}, whose folder {images.name} has no file *.JPEG in a class folder; add them"

@@ -1,56 +1,16 @@
 """The interface of every dataset: records with numbers from 0, each with an image and its annotations."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from training.records.tfrecords import DamagedRecordError
-from training.runtime.errors import UserError
 
 if TYPE_CHECKING:
     import tensorflow as tf
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-# They mostly wait for the file system.
-_THREADS = 16
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Team:
-    """The ranks that list the records together; the default is a single rank."""
-
-    rank: int = 0
-    size: int = 1
-    gather: Callable[[Any], list[Any]] = lambda value: [value]
-    """Returns the values of all ranks on every rank, as `Ranks.gather` does."""
-    on_rank_zero: Callable[[Callable[[], Any]], Any] = lambda work: work()
-    """Runs a function on rank zero and gives all ranks its value or its exception, as `distributed.on_rank_zero` does:
-    a thousand names are listed once, and no rank ends alone because its machine has no such file."""
-
-    def share(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Apply the work to every item, each rank to its part; return all results on every rank.
-
-        Raises:
-            UserError: On every rank, if one rank's work raises it.
-        """
-        own, failure = [], None
-        try:
-            with ThreadPoolExecutor(_THREADS) as pool:
-                own = list(pool.map(work, items[self.rank :: self.size]))
-        except UserError as error:
-            failure = error
-        outcomes = self.gather((own, failure))
-        for _, other_failure in outcomes:
-            if other_failure is not None:
-                raise other_failure
-        return [outcomes[place % self.size][0][place // self.size] for place in range(len(items))]
 
 
 class Records(ABC):

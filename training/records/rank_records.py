@@ -1,12 +1,18 @@
 """A rank's records: how the ranks of a run open the splits of a dataset together, and share them."""
 
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from training.records import dataset, epoch_order
+from numpy.typing import NDArray
+
+from training.records import epoch_order, jpeg_folder, shard_records
 from training.records.epoch_order import Order
-from training.records.numbered_records import Records, Team
+from training.records.numbered_records import Records
+from training.records.shard_files import TRAIN
+from training.records.tfrecords import readable
 from training.runtime import ranks
 from training.runtime.distributed import on_rank_zero
 from training.runtime.errors import RankError, UserError
@@ -27,19 +33,39 @@ def open_splits(folder: Path, splits: Sequence[str], *, classes: int, skip_damag
     Raises:
         UserError: A split does not exist, or is incomplete or damaged; on every rank.
     """
-    return [
-        dataset.open_split(folder, split, classes=classes, team=team(), skip_damaged=skip_damaged) for split in splits
-    ]
+    return [open_split(folder, split, classes=classes, skip_damaged=skip_damaged) for split in splits]
 
 
-def team() -> Team:
-    """Return the current ranks, which list the records together."""
-    current = ranks.current()
+def open_split(folder: Path, split: str, *, classes: int, skip_damaged: bool = False) -> Records:
+    """Return the records of a split: from its TFRecord shards, or else from its folders; every rank must call it.
 
-    def gather(value: Any) -> list[Any]:
-        return current.gather(value, "records")
+    Args:
+        folder: Given as '--data-dir'.
+        split: "train" or "validation".
+        classes: Given as '--classes'.
+        skip_damaged: Whether to skip missing shards and damaged ends of shards. The result's `damage` and `damaged`
+            report them.
 
-    return Team(rank=current.rank(), size=current.size(), gather=gather, on_rank_zero=on_rank_zero)
+    Raises:
+        UserError: The split does not exist, or is incomplete or damaged; on every rank.
+    """
+    if on_rank_zero(lambda: _is_jpeg_folder(folder, split)):
+        return jpeg_folder.load(folder, split, classes=classes)
+    return shard_records.load(folder, split, skip_damaged=skip_damaged)
+
+
+def _is_jpeg_folder(folder: Path, split: str) -> bool:
+    if not folder.is_dir():
+        raise UserError(f"'--data-dir' is {folder}, which is not a folder; give the folder of the dataset")
+    with readable(folder):
+        has_shards = any(re.fullmatch(rf"{split}-\d{{5}}-of-\d{{5}}", name) for name in os.listdir(folder))
+    if has_shards:
+        return False
+    if split != TRAIN and jpeg_folder.find(folder, split) is None and jpeg_folder.find(folder, TRAIN) is not None:
+        raise UserError(
+            f"'--data-dir' is {folder}, which has a folder train, but none named validation or val; add val/<class>"
+        )
+    return jpeg_folder.find(folder, split) is not None
 
 
 def own_range(records: Records) -> range:
@@ -48,7 +74,13 @@ def own_range(records: Records) -> range:
 
 
 def training_order(
-    records: int, segments: Sequence[Segment], *, batch_size: int, seed: int, epoch: int
+    records: int,
+    segments: Sequence[Segment],
+    *,
+    batch_size: int,
+    seed: int,
+    epoch: int,
+    buckets: NDArray[Any] | None = None,
 ) -> tuple[Order, int]:
     """Return this rank's order of an epoch, and the first step that is not done.
 
@@ -58,20 +90,17 @@ def training_order(
         batch_size: Records per rank and step.
         seed: The run's '--seed'.
         epoch: From 0.
+        buckets: The bucket of each record; a step takes records of one. Default: any.
     """
     over, first_step = epoch_order.resume(segments, ranks.size(), batch_size)
     share = {"batch_size": batch_size, "rank": ranks.rank(), "size": ranks.size()}
-    return epoch_order.training(records, over, **share, seed=seed, epoch=epoch), first_step
+    return epoch_order.training(records, over, **share, seed=seed, epoch=epoch, buckets=buckets), first_step
 
 
-def evaluation_order(records: int, *, batch_size: int) -> Order:
-    """Return this rank's part of a split's records, each once.
-
-    Args:
-        records: Records of the split.
-        batch_size: Records per rank and step.
-    """
-    return epoch_order.evaluation(records, batch_size=batch_size, rank=ranks.rank(), size=ranks.size())
+def evaluation_order(records: int, *, batch_size: int, buckets: NDArray[Any] | None = None) -> Order:
+    """Return this rank's part of a split's records, each once; the arguments are as those of `training_order`."""
+    share = {"batch_size": batch_size, "rank": ranks.rank(), "size": ranks.size()}
+    return epoch_order.evaluation(records, **share, buckets=buckets)
 
 
 def skipped_by_any(own: Mapping[str, set[int]]) -> dict[str, list[int]]:

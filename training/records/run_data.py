@@ -3,31 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
-from training.records import fingerprint, rank_records
+from numpy.typing import NDArray
+
+from training.records import epoch_order, fingerprint, rank_records
 from training.records.numbered_records import Records
+from training.records.pipeline import Pipeline
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime import ranks
 from training.runtime.position import Position
 from training.runtime.schedule import check_batch_size
 
 
-class Pipeline(Protocol):
-    """Makes the batches of a split."""
-
-    skipped_records: set[int]
-    """Numbers of the skipped records since the start."""
-
-    def training(self, order: Any, epoch: int, start_step: int = 0) -> Iterator[Any]:
-        """Yield batches of augmented images from a step on."""
-
-    def evaluation(self, order: Any) -> Iterator[Any]:
-        """Yield all images without augmentation; those that only fill a batch have weight 0."""
-
-
-# Without slots: a subclass extends its sentences.
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Data:
     """Training images and validation images.
 
@@ -41,7 +30,10 @@ class Data:
         damage: Skipped shards and parts of shards, a sentence each.
         damaged: The known number of records in them.
         fingerprint: Fingerprint of the files.
-        memory: Sentences about the images that stay in memory.
+        notes: Other sentences about the images, such as the memory that they take.
+        categories: Categories of the objects in the images. Default: the images have a class each.
+        training_buckets: The bucket of each training image; a step takes images of one. Default: of any.
+        validation_buckets: The same of the validation images.
     """
 
     training_images: int
@@ -53,14 +45,16 @@ class Data:
     damage: Sequence[str] = ()
     damaged: int = 0
     fingerprint: Mapping[str, str] = field(default_factory=dict)
-    memory: Sequence[str] = ()
-
-    #: Words behind the steps of an epoch, for a subclass that may drop images.
-    step_limit = ""
+    notes: Sequence[str] = ()
+    categories: Sequence[Any] = ()
+    training_buckets: NDArray[Any] | None = None
+    validation_buckets: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
-        """Reject a batch that is larger than a rank's part."""
+        """Reject a batch that is larger than a rank's part, of all images or of a bucket."""
         check_batch_size(self.batch_size, images=self.training_images, ranks=ranks.size())
+        if self.training_buckets is not None:
+            epoch_order.check_buckets(self.training_buckets, batch_size=self.batch_size, size=ranks.size())
 
     @classmethod
     def of_records(cls, splits: Sequence[Records], pipelines: Sequence[Pipeline], **others: Any) -> Self:
@@ -83,28 +77,24 @@ class Data:
             **others,
         )
 
-    def training_order(self, position: Position) -> tuple[Any, int]:
-        """Return this rank's order of the rest of an epoch, and the first step that is not done."""
-        return rank_records.training_order(
+    def training_batches(self, position: Position) -> Iterator[Any]:
+        """Yield the rest of the epoch, the same number of batches on every rank."""
+        order, first_step = rank_records.training_order(
             self.training_images,
             position.segments,
             batch_size=self.batch_size,
             seed=self.seed,
             epoch=position.epoch,
+            buckets=self.training_buckets,
         )
-
-    def evaluation_order(self) -> Any:
-        """Return this rank's part of the validation images."""
-        return rank_records.evaluation_order(self.validation_images, batch_size=self.batch_size)
-
-    def training_batches(self, position: Position) -> Iterator[Any]:
-        """Yield the rest of the epoch, the same number of batches on every rank."""
-        order, first_step = self.training_order(position)
         return rank_records.alone(self.training.training(order, position.epoch, first_step))
 
     def validation_batches(self) -> Iterator[Any]:
         """Yield this rank's part of the validation images, each once."""
-        return rank_records.alone(self.validation.evaluation(self.evaluation_order()))
+        order = rank_records.evaluation_order(
+            self.validation_images, batch_size=self.batch_size, buckets=self.validation_buckets
+        )
+        return rank_records.alone(self.validation.evaluation(order))
 
     def skipped(self) -> dict[str, list[int]]:
         """Return the numbers of the records of each split that any rank has skipped; every rank must call it."""
@@ -132,12 +122,16 @@ class Data:
     def steps_sentence(self, global_batch: int, epochs: int) -> str:
         """Show the arithmetic of the steps so that a person can check it."""
         images, steps = self.training_images, self.training_images // global_batch
+        # A bucket drops the images that fill no step.
+        most = " at most" if self.training_buckets is not None else ""
         return (
-            f"steps: {images} training images / {global_batch}, rounded down, = {steps} per epoch{self.step_limit}; "
+            f"steps: {images} training images / {global_batch}, rounded down, = {steps} per epoch{most}; "
             f"x {epochs} epochs = {steps * epochs}"
         )
 
     def sentences(self) -> list[str]:
         """Describe how many images there are, and how many are skipped."""
         counted = f"data: {self.training_images:,} images to train on, {self.validation_images:,} to test with"
-        return [counted, *(f"warning: skipped: {each}" for each in self.damage), *self.memory]
+        if self.categories:
+            counted += f", {len(self.categories)} categories"
+        return [counted, *(f"warning: skipped: {each}" for each in self.damage), *self.notes]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from training.records.tfrecords import FRAMING
+from training.records.tfrecords import FRAMING, listed_bounds
 from training.runtime import listing
 from training.runtime.errors import UserError
 from training.runtime.files import sync, write_atomically
@@ -196,9 +196,8 @@ def _index(sizes: Iterable[int]) -> bytes:
 def count_examples(shard: Path) -> int | None:
     """Return the number of examples in a shard's index; None if a file is missing or the two do not match."""
     try:
-        size, lines = shard.stat().st_size, index_path(shard).read_text("ascii").splitlines()
-        records = [(int(offset), int(length)) for offset, length in (line.split() for line in lines)]
-    except (FileNotFoundError, ValueError):
+        size = shard.stat().st_size
+    except FileNotFoundError:
         return None
-    ends = [0, *(offset + length for offset, length in records)]
-    return len(records) if [offset for offset, _ in records] == ends[:-1] and ends[-1] == size else None
+    bounds = listed_bounds(index_path(shard))
+    return None if bounds is None or bounds[-1] != size else len(bounds) - 1

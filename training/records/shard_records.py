@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from training.records import example_reader, fingerprint, shard_files, tfrecords
 from training.records.image_features import ENCODED, LABEL
-from training.records.numbered_records import Records, Team
+from training.records.numbered_records import Records
 from training.records.tfrecords import Shard
+from training.runtime.distributed import on_rank_zero, share
 from training.runtime.errors import UserError
 
 if TYPE_CHECKING:
@@ -98,13 +99,13 @@ class ShardRecords(Records):
             return self._descriptors[path]
 
 
-def load(folder: Path, split: str, *, team: Team, skip_damaged: bool) -> ShardRecords:
+def load(folder: Path, split: str, *, skip_damaged: bool) -> ShardRecords:
     """Find the shards of a split and their records, each rank in a part of the shards.
 
     Raises:
         UserError: A shard is missing or damaged and `skip_damaged` is false, or there is no record.
     """
-    found = team.on_rank_zero(lambda: shard_files.find(folder, split, allow_missing=skip_damaged))
+    found = on_rank_zero(lambda: shard_files.find(folder, split, allow_missing=skip_damaged))
 
     def load_one(path: Path) -> Shard:
         shard = tfrecords.load(path, shard_files.index_path(path))
@@ -112,7 +113,7 @@ def load(folder: Path, split: str, *, team: Team, skip_damaged: bool) -> ShardRe
             raise shard.damage
         return shard
 
-    records = ShardRecords(team.share(load_one, list(found.paths)), found.missing)
+    records = ShardRecords(share(load_one, list(found.paths)), found.missing)
     if not len(records):
         raise UserError(f"'--data-dir' is {folder}, whose {split} shards have no record; convert the images again")
     return records

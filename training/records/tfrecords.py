@@ -82,7 +82,7 @@ def load(path: Path, index: Path) -> Shard:
     """
     with readable(path):
         size = path.stat().st_size
-        listed = _listed(index)
+        listed = listed_bounds(index)
         if listed is not None and listed[-1] == size:
             return Shard(path, listed)
         bounds, reason = _scan(path, size)
@@ -117,7 +117,7 @@ def read(descriptor: int, shard: Shard, record: int) -> bytes:
     raise DamagedRecordError(where(shard.path, record, offset), reason)
 
 
-def _listed(index: Path) -> NDArray[Any] | None:
+def listed_bounds(index: Path) -> NDArray[Any] | None:
     """Return the bounds of an index, which has a line "offset size" a record; None without a valid one."""
     try:
         table = np.array(index.read_bytes().split(), np.int64).reshape(-1, 2)

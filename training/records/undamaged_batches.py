@@ -1,5 +1,6 @@
 """The batches of a rank without its damaged records: others take their places, so that every step is complete."""
 
+import ctypes
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -13,6 +14,12 @@ from training.records import stages
 from training.records.stages import Pass
 from training.records.tfrecords import DamagedRecordError
 from training.runtime.errors import UserError
+
+# https://man7.org/linux/man-pages/man3/mallopt.3.html
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_NEVER = 2**31 - 1
+# The largest value that glibc accepts.
+_LARGEST = 32 * 2**20
 
 Check = Callable[[int], object]
 """Processes a record alone, as the pipeline does, and raises its DamagedRecordError if it is damaged."""
@@ -38,6 +45,7 @@ class UndamagedBatches:
         self._threads, self._device, self._skip, self._finish = threads, device, skip_damaged, finish
         self.skipped_records: set[int] = set()
         """Numbers of the skipped records since the start."""
+        keep_freed_memory()
 
     def batches(
         self,
@@ -144,3 +152,16 @@ def _before(order: NDArray[Any], place: int, buckets: NDArray[Any] | None) -> It
     yield from (number for number in before if buckets[number] == bucket)
     # A rank may have none of a bucket that has few records.
     yield from (int(number) for number in np.flatnonzero(buckets == bucket))
+
+
+def keep_freed_memory() -> None:
+    """Make the C library keep freed blocks of up to 32 MiB in this process.
+
+    By default glibc returns memory to the kernel when about 100 KB at the end are free, and every page of the next JPEG
+    is a page fault: half of the time that reading takes. With this setting the process keeps the most that it needed.
+    """
+    # Only glibc has this function.
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_TRIM_THRESHOLD, _NEVER)
+        mallopt(_M_MMAP_THRESHOLD, _LARGEST)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from training.imagenet import first_loss, split_accuracy
+from training.imagenet.classification import accuracy_of_ranks, check_first_loss
 from training.imagenet.classifier_settings import LAYOUTS, ClassifierSettings
 from training.imagenet.image_decoding import to_float
 from training.imagenet.image_work import Batch
@@ -22,7 +22,7 @@ from training.imagenet.recipe import LARS_VALUES, Recipe, lars, sgd
 from training.records.image_job import ImageJob
 from training.resnet50 import model
 from training.resnet50.rank_images import load
-from training.runtime import command_line, devices, elastic, options, ranks, training_run, watchdog
+from training.runtime import command_line, devices, elastic, options, ranks, tensorflow_ranks, training_run, watchdog
 from training.runtime.distributed import RankParser, run
 from training.runtime.errors import UserError
 from training.runtime.network import Network, make_network
@@ -31,8 +31,7 @@ from training.runtime.position import Position
 from training.runtime.run_settings import TensorFlowSettings
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Evaluation, StepInput
-from training.runtime.tensorflow_framework import TENSORFLOW
-from training.runtime.train_step import Losses, StepOptions, make_train_step
+from training.runtime.train_step import Losses, make_train_step
 
 # -------------------------------------------------------------------------------------------------------- settings
 
@@ -97,8 +96,7 @@ class Settings(ClassifierSettings, TensorFlowSettings):
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     description = f"Train ResNet-50 v1.5 on ImageNet or on other images: {LAYOUTS}."
-    parser = RankParser(prog="python -m training.resnet50", description=description)
-    return options.parse(Settings, parser, arguments)
+    return options.parse(Settings, "training.resnet50", description, arguments, parser=RankParser)
 
 
 def strategy_of(arguments: Sequence[str]) -> str:
@@ -202,7 +200,7 @@ def evaluate(evaluation_step: tf.types.experimental.GenericFunction, batches: It
     for batch in batches:
         watchdog.progress()
         total += evaluation_step(*batch).numpy()
-    return split_accuracy.of_ranks(total)
+    return accuracy_of_ranks(total)
 
 
 # ------------------------------------------------------------------------------------------------------------- main
@@ -233,21 +231,24 @@ def make_job(given: Settings, device: str, network: Network) -> ImageJob:
         weight_decay=recipe.weight_decay,
         lars=recipe.optimizer == "lars",
     )
-    step_options = StepOptions.of_run(
-        decay=objective.decay, compression=settings.compression, deterministic=settings.deterministic
-    )
     data = load(settings, kept=settings.cache, dali=settings.decode == "gpu", on_gpu=device != "cpu")
     evaluation_step = make_evaluation_step(network.model)
     return ImageJob(
         settings=settings,
         device=device,
-        framework=TENSORFLOW,
+        versions=tensorflow_ranks.versions,
         data=data,
         network=network,
         optimizer=network.optimizer,
-        train_step=make_train_step(network, objective.losses_of(network.model), step_options),
+        train_step=make_train_step(
+            network,
+            objective.losses_of(network.model),
+            decay=objective.decay,
+            compression=settings.compression,
+            deterministic=settings.deterministic,
+        ),
         step_inputs=step_inputs,
-        check_first_losses=lambda losses: first_loss.check(losses["training"], settings.classes),
+        check_first_losses=lambda losses: check_first_loss(losses["training"], settings.classes),
         evaluate=lambda: evaluate(evaluation_step, data.validation_batches()),
         rate=recipe.rate,
         rate_sentences=recipe.sentences(settings.batch_size * ranks.size(), ranks.size()),

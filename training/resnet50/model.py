@@ -6,11 +6,15 @@ https://arxiv.org/abs/1512.03385, and NVIDIA's description of v1.5:
 https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classification/ConvNets/resnet50v1.5
 """
 
+import io
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import h5py
+import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from training.runtime.errors import UserError
 
@@ -28,6 +32,12 @@ _KERAS = (
     "their stride in the first 1x1 convolution"
 )
 _FIRST_LAYER_OF_KERAS = "conv1_conv"
+
+# In the format `.keras`, a zip file (keras/src/saving/saving_lib.py, read in Keras 2.15.0).
+_WEIGHTS = "model.weights.h5"
+_KINDS = {tf.keras.layers.Conv2D: "conv2d", tf.keras.layers.BatchNormalization: "batch_normalization"}
+_HEAD = "layers/dense/"
+_BIAS = "layers/conv2d/vars/1"
 
 #: Weights of the classifier, and so the gradients of its step: 53 convolutions, each with a scale and a shift, and the
 #: last layer's weights and bias.
@@ -98,6 +108,9 @@ def backbone(
 def load(model: tf.keras.Model, path: Path) -> None:
     """Set the weights of a backbone to those of a trained classifier.
 
+    It reads arrays alone, and not the model: Keras would run the code that the file of a model can contain, such as
+    that of a Lambda layer.
+
     Args:
         model: From `backbone`.
         path: The `model.keras` in the output folder of a finished run.
@@ -106,39 +119,56 @@ def load(model: tf.keras.Model, path: Path) -> None:
         UserError: It cannot be read, or holds another network.
     """
     try:
-        trained = tf.keras.models.load_model(path, compile=False)
-    except (OSError, ValueError) as error:
+        with zipfile.ZipFile(path) as archive, h5py.File(io.BytesIO(archive.read(_WEIGHTS))) as file:
+            stored = _arrays(file)
+    except (OSError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile) as error:
         if _has_weights_of_keras(path):
             raise UserError(f"{path} {_KERAS}; {_GIVE}") from error
         raise UserError(f"{path} cannot be read as a model ({error}); {_GIVE}") from error
-    if _is_of_keras(trained):
+    if _BIAS in stored:
         raise UserError(f"{path} {_KERAS}; {_GIVE}")
-    ours, theirs = _weights_of_stages(model), _weights_of_stages(trained)
-    if [weight.shape for weight in ours] != [weight.shape for weight in theirs]:
+    weights = _weights_of_stages(model)
+    if {name: array.shape for name, array in stored.items()} != {name: each.shape for name, each in weights.items()}:
         raise UserError(f"{path} holds another network; {_GIVE}")
-    for own, other in zip(ours, theirs, strict=True):
-        own.assign(other)
+    for name, weight in weights.items():
+        weight.assign(stored[name])
 
 
-def _is_of_keras(trained: tf.keras.Model) -> bool:
-    """Return whether it is Keras's ResNet-50, with or without its last layer."""
-    convolutions = [layer for layer in trained.layers if isinstance(layer, tf.keras.layers.Conv2D)]
-    return any(layer.name == _FIRST_LAYER_OF_KERAS and layer.use_bias for layer in convolutions)
+def _arrays(file: h5py.File) -> dict[str, NDArray[np.float32]]:
+    """Return the weights in a file by their names, without those of the head."""
+    found: dict[str, NDArray[np.float32]] = {}
+
+    # It follows no link, which can lead to another file.
+    def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        if isinstance(item, h5py.Dataset) and not name.startswith(_HEAD):
+            found[name] = item[()]
+
+    file.visititems(visit)
+    return found
+
+
+def _weights_of_stages(model: tf.keras.Model) -> dict[str, tf.Variable]:
+    """Return the weights by the names that Keras gives them in a file: kind of layer, its number, the weight's number.
+
+    The numbers of the layers are those of their order in the model, whatever is frozen.
+    """
+    found: dict[str, tf.Variable] = {}
+    numbers = dict.fromkeys(_KINDS, 0)
+    for layer in model.layers:
+        if type(layer) in numbers:
+            number = numbers[type(layer)]
+            numbers[type(layer)] += 1
+            prefix = f"layers/{_KINDS[type(layer)]}{f'_{number}' * bool(number)}/vars"
+            found |= {f"{prefix}/{place}": weight for place, weight in enumerate(layer.weights)}
+    return found
 
 
 def _has_weights_of_keras(path: Path) -> bool:
-    """Return whether it is a file of the weights alone, as Keras downloads them."""
+    """Return whether it is an HDF5 file with Keras's network, or with its weights alone, as Keras downloads them."""
     if not h5py.is_hdf5(path):
         return False
     with h5py.File(path, "r") as file:
-        return _FIRST_LAYER_OF_KERAS in file
-
-
-def _weights_of_stages(model: tf.keras.Model) -> list[tf.Variable]:
-    """Return the weights without those of the head, in the order of the layers, whatever is frozen."""
-    return [
-        weight for layer in model.layers if not isinstance(layer, tf.keras.layers.Dense) for weight in layer.weights
-    ]
+        return _FIRST_LAYER_OF_KERAS in file.get("model_weights", file)
 
 
 def _stages(images: tf.Tensor, blocks: Sequence[int], width: int) -> list[tf.Tensor]:

@@ -6,13 +6,13 @@ from pathlib import Path
 from training.imagenet import decoded_images, input_pipeline
 from training.imagenet.classifier_settings import ClassifierSettings
 from training.imagenet.input_pipeline import InputPipeline, SyntheticPipeline
-from training.imagenet.pipeline_settings import synthetic
+from training.imagenet.synthetic_images import synthetic
 from training.records import cache, rank_records
-from training.records.data_threads import data_threads
 from training.records.numbered_records import Records
 from training.records.run_data import Data
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime import ranks
+from training.runtime.cores import data_threads
 from training.runtime.distributed import on_every_rank
 from training.runtime.errors import UserError
 
@@ -29,8 +29,8 @@ def load(settings: ClassifierSettings, *, kept: str, dali: bool, on_gpu: bool) -
     Raises:
         UserError: They are missing or damaged; on every rank.
     """
-    decoding = input_pipeline.Settings.of_run(
-        settings,
+    decoding = input_pipeline.Settings(
+        run=settings,
         threads=data_threads(ranks.current().local_size()),
         device="/GPU:0" if on_gpu else None,
         dali=dali,
@@ -59,7 +59,7 @@ def _from_files(folder: Path, settings: ClassifierSettings, decoding: input_pipe
         InputPipeline(records, decoding, rank_records.own_range(records) if kept == "decoded" else None)
         for records in opened
     ]
-    return Data.of_records(opened, pipelines, batch_size=settings.batch_size, seed=settings.seed, memory=memory)
+    return Data.of_records(opened, pipelines, batch_size=settings.batch_size, seed=settings.seed, notes=memory)
 
 
 def _memory(splits: Sequence[Records], kind: str) -> list[str]:

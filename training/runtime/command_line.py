@@ -47,27 +47,6 @@ class Parser(argparse.ArgumentParser):
         return f"'{name}' is not an option; did you mean {_or([repr(option) for option in close])}?"
 
 
-def described_parser(program: str, description: str | None) -> Parser:
-    """Return a parser without options, whose help has a description of several lines.
-
-    Args:
-        program: Such as `training.imagenet.convert`.
-        description: Docstring of the program.
-    """
-    formatter = argparse.RawDescriptionHelpFormatter
-    return Parser(prog=f"python -m {program}", description=description, formatter_class=formatter)
-
-
-def parser_of(program: str, description: str | None) -> Parser:
-    """Return a parser without options, whose help has the first line of a description.
-
-    Args:
-        program: Such as `training.staging`.
-        description: Docstring of the program.
-    """
-    return Parser(prog=f"python -m {program}", description=(description or "").splitlines()[0])
-
-
 def _initials(option: str) -> str:
     """Return --lr for --learning-rate."""
     return "--" + "".join(word[0] for word in option.removeprefix("--").split("-"))

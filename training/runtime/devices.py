@@ -64,5 +64,4 @@ def pin(local_rank: int, local_size: int) -> str:
 def _share_cores(local_size: int) -> None:
     """Split the cores among the machine's ranks: TensorFlow would start a thread per core in each rank."""
     if "TF_NUM_INTRAOP_THREADS" not in os.environ:
-        cores = share_of_cores(len(os.sched_getaffinity(0)), os.cpu_count() or 1, local_size)
-        tf.config.threading.set_intra_op_parallelism_threads(cores)
+        tf.config.threading.set_intra_op_parallelism_threads(share_of_cores(local_size))

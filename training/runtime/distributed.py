@@ -3,17 +3,22 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from training.runtime import command_line, ranks, torchrun_environment
-from training.runtime.errors import USER_ERROR, LostFileSystemError, LostRanksError, RankError, UserError
+from training.runtime.errors import USER_ERROR, LostFileSystemError, LostProcessError, RankError, UserError
 from training.runtime.ranks import Variable
 from training.runtime.stop_request import STOPPED, Stopped
 
+Item = TypeVar("Item")
 Value = TypeVar("Value")
+
+# They mostly wait for the file system.
+_THREADS = 16
 
 
 class RankParser(command_line.Parser):
@@ -61,6 +66,25 @@ def on_every_rank(action: Callable[[], Value]) -> list[Value]:
     return [value for value, _ in outcomes]
 
 
+def share(work: Callable[[Item], Value], items: Sequence[Item]) -> list[Value]:
+    """Apply the work to every item, each rank to its part; return all results on every rank.
+
+    Raises:
+        UserError: On every rank, if one rank's work raises it.
+    """
+    own, failure = [], None
+    try:
+        with ThreadPoolExecutor(_THREADS) as pool:
+            own = list(pool.map(work, items[ranks.rank() :: ranks.size()]))
+    except UserError as error:
+        failure = error
+    outcomes = ranks.current().gather((own, failure), "shared")
+    for _, other_failure in outcomes:
+        if other_failure is not None:
+            raise other_failure
+    return [outcomes[place % ranks.size()][0][place // ranks.size()] for place in range(len(items))]
+
+
 def barrier() -> None:
     """Return when every rank has arrived."""
     ranks.current().gather(None, "barrier")
@@ -95,11 +119,11 @@ def run(program: Callable[[], None]) -> int:
         `USER_ERROR` for a user's error, printed once; `STOPPED` for a run that has saved its state on request.
         Every rank must raise the `UserError`: all do where they check the same values, and where `on_rank_zero` and
         `on_every_rank` run the check. A `RankError` ends the process, and so do a `LostFileSystemError` and a
-        `LostRanksError`, with 1.
+        `LostProcessError`, with 1.
     """
     try:
         program()
-    except (RankError, LostFileSystemError, LostRanksError) as error:
+    except (RankError, LostFileSystemError, LostProcessError) as error:
         print(f"error: rank {ranks.rank()}: {error}", file=sys.stderr, flush=True)
         if isinstance(error, UserError):
             torchrun_environment.report_user_error(str(error))

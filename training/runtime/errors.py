@@ -18,8 +18,8 @@ class RankError(UserError):
 LOST_FILE_SYSTEM = (errno.EIO, errno.ESTALE, errno.ESHUTDOWN, errno.ETIMEDOUT, errno.ENOTCONN)
 
 
-class LostRanksError(Exception):
-    """Other ranks that this rank cannot reach: the launcher starts the ranks again."""
+class LostProcessError(Exception):
+    """A process that this rank has lost, another rank or one that it started: the launcher starts the ranks again."""
 
 
 class LostFileSystemError(Exception):

@@ -99,7 +99,7 @@ def _finite(content: object) -> object:
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def make_writable(folder: Path, inside: str = "") -> None:
+def make_writable(folder: Path, inside: str = "", *, option: str = "--output-dir") -> None:
     """Create the output folder, or one inside it, and write there: an error shows before the training and not after."""
     probe = folder / inside / ".writable"
     try:
@@ -108,14 +108,14 @@ def make_writable(folder: Path, inside: str = "") -> None:
         # Another start may have removed it.
         probe.unlink(missing_ok=True)
     except OSError as error:
-        raise unwritable(folder, error, inside) from error
+        raise unwritable(folder, error, inside, option=option) from error
 
 
-def unwritable(folder: Path, error: OSError, inside: str = "") -> UserError:
+def unwritable(folder: Path, error: OSError, inside: str = "", *, option: str = "--output-dir") -> UserError:
     """Return the error of an output folder, or of one inside it, with the reason of the operating system."""
     where = f"in whose {inside}/ user {os.getuid()}" if inside else f"where user {os.getuid()}"
     fixes = {errno.ENOSPC: "make room there"} | dict.fromkeys(
         (errno.ENOTDIR, errno.EEXIST), "a part of the path is a file: give another"
     )
     fix = fixes.get(error.errno or 0, "give a folder that this user may write to")
-    return UserError(f"'--output-dir' is {folder}, {where} cannot write ({error.strerror or error}); {fix}")
+    return UserError(f"'{option}' is {folder}, {where} cannot write ({error.strerror or error}); {fix}")

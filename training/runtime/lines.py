@@ -10,6 +10,7 @@ from training.runtime.position import Position
 from training.runtime.progress import Exchanged
 from training.runtime.steps import Steps
 from training.runtime.task import Evaluation, LossCurves, Task
+from training.runtime.tensorboard_curves import Curves
 from training.runtime.throughput import rate
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -21,7 +22,7 @@ class Lines:
     def __init__(self, task: Task, steps: Steps) -> None:
         """Print nothing yet."""
         self._task, self._steps, self._plan = task, steps, task.plan
-        self._curves = task.framework.curves(task.plan.output)
+        self._curves = Curves(task.plan.output)
         self._losses = LossSum()
         self._printed_at = -math.inf
 

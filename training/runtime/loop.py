@@ -209,7 +209,7 @@ class Loop:
             "world_size": ranks.size(),
             "global_batch_size": self._plan.batch_size * ranks.size(),
             **self._task.figures(),
-            "versions": dict(self._task.framework.versions()),
+            "versions": dict(self._task.versions()),
         }
 
     def _speed(self) -> dict[str, Any]:

@@ -38,29 +38,14 @@ class MultiworkerRanks(TensorFlowRanks):
         Args:
             cluster: Where the ranks are.
         """
+        super().__init__(cluster.rank, cluster.size, cluster.local_rank, cluster.local_size)
         self._cluster = cluster
         self._strategy: tf.distribute.Strategy | None = None
         self._keys = itertools.count(1)
 
-    def rank(self) -> int:
-        """Return this process's number, from 0."""
-        return self._cluster.rank
-
-    def size(self) -> int:
-        """Return the number of ranks."""
-        return self._cluster.size
-
-    def local_rank(self) -> int:
-        """Return this process's number on its machine or in its pod, from 0."""
-        return self._cluster.local_rank
-
-    def local_size(self) -> int:
-        """Return the number of ranks on this machine or in this pod."""
-        return self._cluster.local_size
-
     def connect(self) -> None:
         """Wait for the other ranks; TensorFlow must have chosen its device, and computed nothing."""
-        if self._strategy is not None or self.size() == 1:
+        if self._strategy is not None:
             return
         # An error of the command line may come before the program has chosen it; again it changes nothing.
         devices.pin(self.local_rank(), self.local_size())
@@ -79,8 +64,6 @@ class MultiworkerRanks(TensorFlowRanks):
 
     def gather(self, value: Any, name: str) -> list[Any]:
         """Return the values of all ranks on every rank."""
-        if self.size() == 1:
-            return [value]
         own = np.frombuffer(pickle.dumps(value), np.uint8)
         lengths = self._gathered(np.array([len(own)], _WORD))
         row = np.zeros(_whole_words(int(lengths.max())), np.uint8)
@@ -90,8 +73,6 @@ class MultiworkerRanks(TensorFlowRanks):
 
     def broadcast(self, value: Any, name: str) -> Any:
         """Return rank zero's value on every rank."""
-        if self.size() == 1:
-            return value
         own = np.frombuffer(pickle.dumps(value), np.uint8) if self.rank() == 0 else np.empty(0, np.uint8)
         length = int(self._broadcast(np.array([len(own)], _WORD))[0])
         row = np.zeros(_whole_words(length), np.uint8)
@@ -105,8 +86,6 @@ class MultiworkerRanks(TensorFlowRanks):
 
     def average(self, vector: NDArray[np.float32], name: str) -> NDArray[np.float32]:
         """Return the mean of the vectors of all ranks."""
-        if self.size() == 1:
-            return vector
         with self._on_cpu():
             mean = tf.raw_ops.CollectiveReduceV2(
                 input=vector, ordering_token=[], merge_op="Add", final_op="Div", **self._next()
@@ -131,9 +110,8 @@ class MultiworkerRanks(TensorFlowRanks):
         groups: int,
     ) -> list[tf.Tensor]:
         """Return the mean over the ranks of the gradients of each rank's loss; part of a graph."""
+        assert self._strategy
         gradients = list(tape.gradient(loss, weights))
-        if self._strategy is None:
-            return gradients
         given = [gradient.dtype for gradient in gradients]
         if compression == "fp16":
             # Divided before: in float16 the sum of many ranks would be infinite before its parts are.
@@ -188,4 +166,5 @@ def init() -> None:
     Raises:
         UserError: The environment does not say where the ranks are.
     """
-    ranks.use(MultiworkerRanks(mpirun_environment.find(os.environ)))
+    cluster = mpirun_environment.find(os.environ)
+    ranks.use(MultiworkerRanks(cluster) if cluster.size > 1 else TensorFlowRanks())

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from training.runtime.command_line import Parser
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
@@ -31,22 +33,24 @@ class Option:
         group: Group of the help.
         metavar: Name of the value in the help. Default: argparse's.
         positional: Whether the value stands alone, without the option's name.
-        rest: Whether it is the list of all words that follow.
+        rest: Whether it is all words that follow, without a '--' before them; `kind` gets the list.
+        repeated: Whether the option may be given several times; the value is a tuple.
         learned: Whether it changes what is learned: a run resumes only with the same value. A function returns the
             part of the value that does.
     """
 
-    kind: Callable[[str], Any] | Sequence[str]
+    kind: Callable[[Any], Any] | Sequence[str]
     help: str
     default: Any = REQUIRED
     group: str = ""
     metavar: str | None = None
     positional: bool = False
     rest: bool = False
+    repeated: bool = False
     learned: bool | Callable[[Any], Any] = False
 
 
-def option(kind: Callable[[str], Any] | Sequence[str], help: str, **values: Any) -> Any:
+def option(kind: Callable[[Any], Any] | Sequence[str], help: str, **values: Any) -> Any:
     """Return the field of an option, for the body of a settings class; see `Option`."""
     return _field(Option(kind=kind, help=help, **values))
 
@@ -62,13 +66,22 @@ def _field(stated: Option) -> Any:
     return dataclasses.field(default=default, metadata={_KEY: stated})
 
 
-def parse(settings: type[Settings], parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> Settings:
+def parse(
+    settings: type[Settings],
+    program: str,
+    description: str | None,
+    arguments: Sequence[str] | None,
+    *,
+    parser: type[Parser] = Parser,
+) -> Settings:
     """Return the settings of a command line.
 
     Args:
         settings: Their class.
-        parser: A parser without options.
+        program: Module of the program, such as `training.staging`.
+        description: Beginning of the help; one of several lines keeps them.
         arguments: The command line; None for that of the process.
+        parser: Class of the parser.
 
     Raises:
         UserError: A value is not allowed, or two values exclude each other.
@@ -78,13 +91,22 @@ def parse(settings: type[Settings], parser: argparse.ArgumentParser, arguments: 
     unknown = groups - {"", *_GROUPS}
     if unknown:
         raise ValueError(f"the help has no group {unknown}; give one of {_GROUPS}")
+    formatter = argparse.RawDescriptionHelpFormatter
+    made = parser(prog=f"python -m {program}", description=description, formatter_class=formatter)
     for group in ("", *_GROUPS):
         if group in groups:
-            add_to = parser.add_argument_group(group) if group else parser
+            add_to = made.add_argument_group(group) if group else made
             for name, each in stated.items():
                 if each.group == group:
                     add(add_to, name, each)
-    return settings(**vars(parser.parse_args(arguments)))
+    given = vars(made.parse_args(arguments))
+    for name, each in stated.items():
+        if each.rest and callable(each.kind):
+            words = given[name]
+            given[name] = each.kind(words[1:] if words[:1] == ["--"] else words)
+        elif each.repeated:
+            given[name] = tuple(given[name])
+    return settings(**given)
 
 
 def stated_options(settings: "type[DataclassInstance] | DataclassInstance") -> Mapping[str, Option]:
@@ -108,7 +130,9 @@ def add(add_to: argparse._ActionsContainer, name: str, stated: Option) -> None:
         given["required"] = True
     else:
         given["default"] = stated.default
-    shown = "" if given.get("default") is None else " (%(default)s)"
+    if stated.repeated:
+        given |= {"action": "append", "default": list(stated.default)}
+    shown = "" if given.get("default") in (None, []) else " (%(default)s)"
     add_to.add_argument(_words(name), metavar=stated.metavar, help=f"{stated.help}{shown}", **given)
 
 

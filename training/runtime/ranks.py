@@ -27,21 +27,24 @@ class Variable(Protocol):
 class Ranks:
     """A single rank; subclasses connect several. Every rank must call the functions that take a value."""
 
+    def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0, local_size: int = 1) -> None:
+        self._rank, self._size, self._local_rank, self._local_size = rank, size, local_rank, local_size
+
     def rank(self) -> int:
         """Return this process's number, from 0."""
-        return 0
+        return self._rank
 
     def size(self) -> int:
         """Return the number of ranks."""
-        return 1
+        return self._size
 
     def local_rank(self) -> int:
         """Return this process's number on its machine or in its pod, from 0."""
-        return 0
+        return self._local_rank
 
     def local_size(self) -> int:
         """Return the number of ranks on this machine or in this pod."""
-        return 1
+        return self._local_size
 
     def gather(self, value: Any, name: str) -> list[Any]:
         """Return the values of all ranks on every rank."""

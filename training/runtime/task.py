@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from training.runtime.every import Every
 from training.runtime.position import Position
@@ -11,22 +11,6 @@ from training.runtime.ranks import Variable
 
 #: A step: the tensors of a batch to (the losses of this rank's images by name, whether the weights were changed).
 TrainStep = Callable[..., tuple[Mapping[str, Any], Any]]
-
-
-class CurveWriter(Protocol):
-    """TensorBoard's curves of a run."""
-
-    def add(self, step: int, values: Mapping[str, float]) -> None:
-        """Add a point to each curve."""
-
-
-class Framework(NamedTuple):
-    """The library that computes, as far as the loop must know it."""
-
-    curves: Callable[[Path], CurveWriter]
-    """Returns the writer of TensorBoard's curves in an output folder; rank zero alone writes."""
-    versions: Callable[[], Mapping[str, str]]
-    """Returns the versions of the software that a figure depends on."""
 
 
 class LossCurves(NamedTuple):
@@ -109,7 +93,7 @@ class Task:
         batches: Yields the rest of the epoch of a position, the same number of steps on every rank.
         rate: Returns the learning rate of a position.
         evaluate: Evaluates the model.
-        framework: TensorFlow or PyTorch.
+        versions: Returns the versions of the software that a figure depends on.
         lower: Options to change where the memory does not suffice.
         statistics: float32 variables that differ from rank to rank; the mean is evaluated.
         score: The name in results.json of the number that describes a finished run.
@@ -132,7 +116,7 @@ class Task:
     batches: Callable[[Position], Iterator[StepInput]]
     rate: Callable[[Position], float]
     evaluate: Callable[[], Evaluation]
-    framework: Framework
+    versions: Callable[[], Mapping[str, str]]
     lower: str
     statistics: Sequence[Variable] = ()
     score: str = "accuracy"

@@ -1,11 +1,17 @@
 """TensorBoard's curves of a run."""
 
+import os
+import socket
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import tensorflow as tf
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from training.runtime import ranks
 
@@ -21,30 +27,36 @@ class Curves:
             folder: In it; each program that writes at the same time has its own.
         """
         self._folder = output / folder
-        self._writer: tf.summary.SummaryWriter | None = None
+        self._path: Path | None = None
         # Rank zero alone writes the curves.
         if ranks.rank() == 0:
             with self._or_none():
-                self._writer = tf.summary.create_file_writer(str(self._folder))
+                self._folder.mkdir(parents=True, exist_ok=True)
+                # The names of a run sort by their time, and TensorBoard knows them by their beginning.
+                name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
+                self._path = self._folder / name
+                self._write(file_version="brain.Event:2")
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
         """Add a point to each curve."""
-        if self._writer is None:
-            return
         with self._or_none():
-            with self._writer.as_default(step=step):
-                for name, value in values.items():
-                    tf.summary.scalar(name, value)
-            self._writer.flush()
+            points = [Summary.Value(tag=name, simple_value=float(value)) for name, value in values.items()]
+            self._write(step=step, summary=Summary(value=points))
+
+    def _write(self, **content: Any) -> None:
+        if self._path is not None:
+            # Not TensorBoard's EventFileWriter: its thread would find an error later.
+            with self._path.open("ab") as file:
+                RecordWriter(file).write(Event(wall_time=time.time(), **content).SerializeToString())
 
     @contextmanager
     def _or_none(self) -> Iterator[None]:
         try:
             yield
-        except tf.errors.OpError as error:
-            self._writer = None
+        except OSError as error:
+            self._path = None
             print(
-                f"warning: {self._folder} cannot be written ({error.message}); "
+                f"warning: {self._folder} cannot be written ({error.strerror or error}); "
                 "the run continues, and its curves end here until it is restarted",
                 file=sys.stderr,
                 flush=True,

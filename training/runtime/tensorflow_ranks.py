@@ -1,7 +1,9 @@
 """The interface of TensorFlow's ranks, beyond that of every framework's."""
 
+import platform
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from training.runtime import ranks
@@ -46,6 +48,12 @@ class TensorFlowRanks(ranks.Ranks):
             groups: All-reduces of a step; 0 sends gradients while others are computed.
         """
         return list(tape.gradient(loss, weights))
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the software that a figure depends on."""
+    own = {"python": platform.python_version(), "tensorflow": tf.__version__, "numpy": np.__version__}
+    return {**own, **current().versions()}
 
 
 def current() -> TensorFlowRanks:

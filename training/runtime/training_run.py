@@ -2,9 +2,13 @@
 
 import gc
 import itertools
+import os
+import select
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import tensorflow as tf
 
@@ -12,15 +16,20 @@ from training.runtime import (
     complete_run,
     curve,
     elastic,
-    lost_launcher,
-    out_of_memory,
     ranks,
     tensorflow_ranks,
     wall_clock,
     watchdog,
 )
+from training.runtime.errors import RankError
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Task
+
+# Set for each rank by mpirun, and by horovodrun.
+_RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK")
+
+# XLA and the GPU's libraries report it within errors of other kinds.
+_WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "OUT_OF_MEMORY", "ALLOC_FAILED")
 
 
 def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop: StopRequest) -> None:
@@ -45,7 +54,7 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
         try:
             task = make_task()
             tasks.append(task)
-            with out_of_memory.reported(task.lower):
+            with memory_reported(task.lower):
                 complete_run.complete(task, stop, check_hosts, began)
         finally:
             # The next wait may be longer, such as for other workers.
@@ -56,9 +65,62 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
     if hvd and hvd.is_initialized() and hvd.size() != ranks.size():
         # Each process would train for itself, and take the folder of the others.
         raise RuntimeError("Horovod's ranks are not in use: call training.runtime.horovod_ranks.init(), not hvd.init()")
-    lost_launcher.end_with_the_launcher()
+    end_with_the_launcher()
     tensorflow_ranks.current().run(start, variables)
     curve.draw(tasks[-1].plan.output)
     # Rank zero alone writes.
     if ranks.rank() == 0:
         tasks[-1].draw()
+
+
+def end_with_the_launcher() -> None:
+    """End this process, if a launcher started it, as soon as the other end of its output is closed.
+
+    It would keep its GPU, and write beside the ranks of the next launcher: `horovodrun` starts ranks by plain ssh, and
+    sshd does not end a program whose connection is lost. Open MPI ends the ranks of a lost `mpirun`, but one that hangs
+    in its exit would stay until its watchdog ends it, minutes later. An output into a file never ends a rank.
+    """
+    if not any(name in os.environ for name in _RANK_VARIABLES):
+        return
+    poll = select.poll()
+    # No events: poll always reports that the other end was closed. By number: `sys.stdout` may have been replaced.
+    poll.register(1, 0)
+
+    def wait() -> None:
+        if any(event == select.POLLNVAL for _, event in poll.poll()):
+            # It has no output.
+            return
+        with suppress(OSError):
+            reason = "the other end of this rank's output is closed, as when its launcher is lost: the rank ends"
+            os.write(2, f"error: {reason}\n".encode())
+        # Without cleaning up, which would wait for ranks that have ended too.
+        os._exit(1)
+
+    threading.Thread(target=wait, name="end-with-the-launcher", daemon=True).start()
+
+
+@contextmanager
+def memory_reported(lower: str) -> Iterator[None]:
+    """Turn TensorFlow's errors of a memory that does not suffice into one that says how to fix it.
+
+    Args:
+        lower: Options to change, such as "give '--batch-size' 128 or less".
+
+    Raises:
+        RankError: The memory of this rank's device, or of its machine, does not suffice.
+    """
+    try:
+        yield
+    except tf.errors.OpError as error:
+        if not _is_out_of_memory(error):
+            raise
+        reason = error.message.strip().partition("\n")[0]
+        raise RankError(f"the memory does not suffice ({reason}); {lower}") from error
+
+
+def _is_out_of_memory(error: tf.errors.OpError) -> bool:
+    if isinstance(error, tf.errors.ResourceExhaustedError):
+        # A full disk is reported by the same kind of error.
+        return "No space left on device" not in error.message
+    is_wrapped = isinstance(error, tf.errors.InternalError | tf.errors.UnknownError)
+    return is_wrapped and any(words in error.message for words in _WORDS)

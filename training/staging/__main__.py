@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from training.runtime import command_line, options
-from training.runtime.command_line import parser_of, path, whole_number
+from training.runtime import command_line, files, options
+from training.runtime.command_line import path, whole_number
 from training.runtime.errors import USER_ERROR, UserError
 from training.runtime.options import option
 from training.staging import s3_source, transfer
@@ -51,7 +51,7 @@ class Settings:
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(Settings, parser_of("training.staging", __doc__), arguments)
+    return options.parse(Settings, "training.staging", __doc__, arguments)
 
 
 def prepare_target(target: Path, mode: str) -> None:
@@ -76,15 +76,9 @@ def _make_writable_folder(option: str, folder: Path) -> None:
     existing = next(path for path in [folder.absolute(), *folder.absolute().parents] if path.is_dir())
     try:
         transfer.make_folder(existing, folder.absolute())
-        probe = folder / ".writable"
-        probe.write_bytes(b"")
-        # Another pod may have deleted it.
-        probe.unlink(missing_ok=True)
     except OSError as error:
-        raise UserError(
-            f"'{option}' is {folder}, where user {os.getuid()} cannot write ({error.strerror}); "
-            "make this user its owner, or give another folder"
-        ) from error
+        raise files.unwritable(folder, error, option=option) from error
+    files.make_writable(folder, option=option)
 
 
 def _is_mounted(folder: Path) -> bool:

@@ -15,18 +15,18 @@ import numpy as np
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from training.imagenet import first_loss, split_accuracy
+from training.imagenet.classification import accuracy_of_ranks, check_first_loss
 from training.imagenet.classifier_settings import LAYOUTS, ClassifierSettings
 from training.imagenet.crops_and_colors import DEVIATION, MEAN
-from training.imagenet.pipeline_settings import synthetic
 from training.imagenet.recipe import sgd
+from training.imagenet.synthetic_images import synthetic
 from training.records import rank_records
-from training.records.data_threads import data_threads
 from training.records.image_job import ImageJob
 from training.records.run_data import Data
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime import complete_run, curve, options, ranks, wall_clock, watchdog
 from training.runtime.command_line import whole_number
+from training.runtime.cores import data_threads
 from training.runtime.distributed import RankParser
 from training.runtime.files import write_atomically
 from training.runtime.options import changed, option
@@ -36,7 +36,6 @@ from training.runtime.task import Evaluation, StepInput, TrainStep
 from training.torch_imagenet import image_batches, models, torch_devices, torch_ranks
 from training.torch_imagenet.image_batches import Batch, ImageBatches, SyntheticBatches
 from training.torch_imagenet.models import MODELS
-from training.torch_imagenet.torch_framework import TORCH
 from training.torch_imagenet.torch_network import Network
 
 # -------------------------------------------------------------------------------------------------------- settings
@@ -77,8 +76,7 @@ class Settings(ClassifierSettings):
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
     description = f"Train a network of torchvision on ImageNet or on other images: {LAYOUTS}."
-    parser = RankParser(prog="python -m training.torch_imagenet", description=description)
-    return options.parse(Settings, parser, arguments)
+    return options.parse(Settings, "training.torch_imagenet", description, arguments, parser=RankParser)
 
 
 # ---------------------------------------------------------------------------------------------------------- images
@@ -87,8 +85,8 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
 def load(settings: Settings, device: torch.device) -> Data:
     """Find the images; every rank must call it."""
     local = ranks.current().local_size()
-    making = image_batches.Settings.of_run(
-        settings,
+    making = image_batches.Settings(
+        run=settings,
         workers=data_threads(local) if settings.data_workers is None else settings.data_workers,
         device=device,
     )
@@ -204,7 +202,7 @@ def evaluate(model: torch.nn.Module, batches: Iterable[Batch], *, precision: str
         counted = batch.weights > 0
         hits = (guesses == batch.labels[:, None]) & counted[:, None]
         counts += torch.stack([counted.sum(), hits[:, 0].sum(), hits.sum()]).cpu().numpy()
-    return split_accuracy.of_ranks(counts)
+    return accuracy_of_ranks(counts)
 
 
 # ------------------------------------------------------------------------------------------------------------- main
@@ -234,7 +232,7 @@ def make_job(given: Settings, device: torch.device) -> ImageJob:
     return ImageJob(
         settings=settings,
         device=torch_devices.name(device),
-        framework=TORCH,
+        versions=torch_devices.versions,
         data=data,
         network=network,
         network_sentences=[f"network: {settings.model}, {parameters:,} parameters"],
@@ -243,10 +241,10 @@ def make_job(given: Settings, device: torch.device) -> ImageJob:
             network, forward, precision=settings.precision, label_smoothing=settings.label_smoothing
         ),
         step_inputs=partial(step_inputs, settings.seed),
-        check_first_losses=lambda losses: first_loss.check(losses["training"], settings.classes),
+        check_first_losses=lambda losses: check_first_loss(losses["training"], settings.classes),
         evaluate=lambda: evaluate(network.model, data.validation_batches(), precision=settings.precision),
         rate=recipe.rate,
-        rate_sentences=recipe.sentences(settings.batch_size * ranks.size(), ranks.size()),
+        rate_sentences=recipe.sentences(settings.batch_size * ranks.size(), ranks.size(), has_lars=False),
         figures={"model": settings.model},
         export=lambda: export(network.model, settings.output_dir / "model.pt"),
     )
@@ -281,7 +279,7 @@ def main() -> None:
     task = make_job(given.on_device(gpu=device.type == "cuda"), device).task()
     watchdog.progress()
     try:
-        with torch_devices.memory_reported(task.lower):
+        with torch_devices.losses_reported(task.lower):
             complete_run.complete(task, stop, lambda: None, began)
     finally:
         watchdog.finished()

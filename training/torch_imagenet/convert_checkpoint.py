@@ -1,10 +1,13 @@
-"""Continue a run of training.resnet50 with PyTorch: convert its newest checkpoint.
+"""Convert the newest checkpoint of a run of training.resnet50, which training.torch_imagenet then resumes.
 
 python -m training.torch_imagenet.convert_checkpoint --from-dir /fsx/runs/horovod --output-dir /fsx/runs/torch
+
+Resume it with '--model resnet50-same' and the same options. The files of the run stay as they are.
 """
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from training.imagenet.recipe import sgd
-from training.runtime import checkpoint, command_line, files, metadata, rank_checkpoint
+from training.runtime import checkpoint, command_line, files, metadata, options, rank_checkpoint
 from training.runtime.checkpoint import Checkpoint
+from training.runtime.command_line import path
 from training.runtime.errors import UserError
+from training.runtime.options import option
 from training.runtime.position import Position
 from training.torch_imagenet import models
 from training.torch_imagenet.torch_network import Network
@@ -31,18 +36,18 @@ _SETTINGS = (
 _NAMES = ("position", "results", "epoch_losses", "skipped", "training_images", "dataset")
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The command line, an option a field."""
+
+    from_dir: Path = option(path, "'--output-dir' of training.resnet50")
+    output_dir: Path = option(path, "'--output-dir' of training.torch_imagenet")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Convert the checkpoint that the command line names."""
-    parser = command_line.Parser(
-        prog="python -m training.torch_imagenet.convert_checkpoint",
-        description="Convert the newest checkpoint of a run of training.resnet50, which training.torch_imagenet resumes"
-        f" with '--model {MODEL}' and the same options. The files of the run stay as they are.",
-    )
-    add = parser.add_argument
-    add("--from-dir", type=command_line.path, required=True, help="'--output-dir' of training.resnet50")
-    add("--output-dir", type=command_line.path, required=True, help="'--output-dir' of training.torch_imagenet")
-    given = parser.parse_args(arguments)
-    source, output = Path(given.from_dir), Path(given.output_dir)
+    given = options.parse(Settings, "training.torch_imagenet.convert_checkpoint", __doc__, arguments)
+    source, output = given.from_dir, given.output_dir
     found = checkpoint.newest(source / rank_checkpoint.FOLDER)
     if found is None:
         raise UserError(f"'--from-dir' is {source}, which has no checkpoint; give the '--output-dir' of a run")
@@ -51,10 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     converted = convert(found, source)
     rank_checkpoint.check_folder(output)
     try:
-        path = checkpoint.save(output / rank_checkpoint.FOLDER, converted)
+        written = checkpoint.save(output / rank_checkpoint.FOLDER, converted)
     except OSError as error:
         raise files.unwritable(output, error) from error
-    print(f"{path}: step {converted.step}, of {source}; resume with '--model {MODEL}' and the options of that run")
+    print(f"{written}: step {converted.step}, of {source}; resume with '--model {MODEL}' and the options of that run")
 
 
 def convert(written: Checkpoint, source: Path) -> Checkpoint:

@@ -1,6 +1,7 @@
 """The batches of a rank: records read in a given order and decoded by the processes of a DataLoader."""
 
 import io
+import math
 import os
 import signal
 import sys
@@ -14,14 +15,24 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from training.imagenet import record_checks
-from training.imagenet.pipeline_settings import PipelineSettings
-from training.records.epoch_choices import epoch_key, mirrored
+from training.imagenet.classifier_settings import ClassifierSettings
+from training.imagenet.crops_and_colors import ASPECT, ATTEMPTS, CENTRE
 from training.records.epoch_order import Order
 from training.records.numbered_records import Records
+from training.records.pipeline import Pipeline
 from training.records.tfrecords import DamagedRecordError
 from training.runtime import parent_death
 from training.runtime.errors import LostFileSystemError, UserError
-from training.torch_imagenet.image_windows import Window, evaluation_window, training_window
+
+
+class Window(NamedTuple):
+    """A part of an image, pixels."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+
 
 WindowOf = Callable[[int, int, int], Window]
 """Chooses a part by an image's height and width, and its record's number."""
@@ -52,9 +63,11 @@ class Made(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings(PipelineSettings):
+class Settings:
     """The settings that all epochs share."""
 
+    run: ClassifierSettings
+    """The command line."""
     workers: int
     """Processes that read and decode; 0 for none beside this one."""
     device: torch.device
@@ -121,7 +134,7 @@ class Steps(torch.utils.data.Dataset[Made]):
                 image, label = self._decoded(number, contents.get(number))
                 return image, label, number, min(weight, self.weight_of_replaced) if distance else weight
             except DamagedRecordError as error:
-                if not self.settings.skip_damaged:
+                if not self.settings.run.skip_damaged:
                     raise
                 damaged[number] = error
         raise UserError("all records of this rank are damaged; convert the dataset again")
@@ -130,7 +143,7 @@ class Steps(torch.utils.data.Dataset[Made]):
         if content is None:
             (content,) = self.records.read([number])
         jpeg, label = self.records.image(content, number)
-        record_checks.check(self.records, number, jpeg, label, self.settings.classes)
+        record_checks.check(self.records, number, jpeg, label, self.settings.run.classes)
         try:
             # By Pillow, because torchvision 0.29 removes its decoder.
             with Image.open(io.BytesIO(jpeg), formats=["JPEG"]) as opened:
@@ -138,7 +151,35 @@ class Steps(torch.utils.data.Dataset[Made]):
         except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
             raise record_checks.undecodable(self.records, number, jpeg) from error
         window = self.window_of(pixels.shape[1], pixels.shape[2], number)
-        return cut(pixels, window, self.settings.image_size), label - 1
+        return cut(pixels, window, self.settings.run.image_size), label - 1
+
+
+def training_window(height: int, width: int, number: int, key: int, min_crop_area: float) -> Window:
+    """Draw a random part of an image.
+
+    Area and ratio of the sides are in the ranges of TensorFlow's side; the draws are others.
+
+    Args:
+        height: Height of the image, pixels.
+        width: Width of the image, pixels.
+        number: The record's number.
+        key: The value of `pipeline.epoch_key`.
+        min_crop_area: The smallest part of the image's area, above 0 to 1.
+    """
+    random = np.random.default_rng([key, number])
+    for _ in range(ATTEMPTS):
+        area, aspect = random.uniform(min_crop_area, 1.0) * height * width, random.uniform(*ASPECT)
+        chosen_height, chosen_width = round(math.sqrt(area / aspect)), round(math.sqrt(area * aspect))
+        if 0 < chosen_height <= height and 0 < chosen_width <= width:
+            top, left = random.integers(height - chosen_height + 1), random.integers(width - chosen_width + 1)
+            return Window(int(top), int(left), chosen_height, chosen_width)
+    return Window(0, 0, height, width)
+
+
+def evaluation_window(height: int, width: int) -> Window:
+    """Return the central square: as a central crop of the image resized to a short side of 8/7 of the size."""
+    side = round(CENTRE * min(height, width))
+    return Window((height - side) // 2, (width - side) // 2, side, side)
 
 
 def cut(image: torch.Tensor, window: Window, size: int) -> torch.Tensor:
@@ -155,7 +196,7 @@ def cut(image: torch.Tensor, window: Window, size: int) -> torch.Tensor:
     return (resized[0] + 0.5).to(torch.uint8)
 
 
-class ImageBatches:
+class ImageBatches(Pipeline):
     """Makes the batches of a split, on the device."""
 
     def __init__(self, records: Records, settings: Settings) -> None:
@@ -165,45 +206,25 @@ class ImageBatches:
             records: Records of the split.
             settings: Settings of all epochs.
         """
+        super().__init__(len(records), seed=settings.run.seed, mirror=settings.run.mirror == "on")
         self._records, self._settings = records, settings
-        self.skipped_records: set[int] = set()
-        """Numbers of the skipped records since the start: replaced in training, not counted in an evaluation."""
 
-    def training(self, order: Order, epoch: int, start_step: int = 0) -> Iterator[Batch]:
-        """Yield batches of random crops from a step on, without reading the steps before it.
-
-        Raises:
-            UserError: A record is damaged and must not be skipped, or a file cannot be read. On this rank only.
-        """
+    def batches(self, order: Order, flips: NDArray[Any], key: int | None, start_step: int) -> Iterator[Batch]:
+        """Yield batches of random crops, or in an evaluation of the centres."""
         settings = self._settings
-        key = epoch_key(settings.seed, epoch)
 
         def window_of(height: int, width: int, number: int) -> Window:
-            return training_window(height, width, number, key, settings.min_crop_area)
+            if key is None:
+                return evaluation_window(height, width)
+            return training_window(height, width, number, key, settings.run.min_crop_area)
 
-        flips = mirrored(len(self._records), settings.seed, epoch) & settings.mirror
-        return self._batches(order, window_of, flips, start_step, weight_of_replaced=1.0)
-
-    def evaluation(self, order: Order) -> Iterator[Batch]:
-        """Yield the centres of all images; a skipped record has weight 0.
-
-        Raises:
-            UserError: As `training` does.
-        """
-        flips = np.zeros(len(self._records), bool)
-        return self._batches(order, lambda height, width, _: evaluation_window(height, width), flips, 0, 0.0)
-
-    def _batches(
-        self, order: Order, window_of: WindowOf, flips: NDArray[Any], start_step: int, weight_of_replaced: float
-    ) -> Iterator[Batch]:
-        settings = self._settings
         steps = Steps(
             records=self._records,
             order=order,
             window_of=window_of,
             flips=flips,
             settings=settings,
-            weight_of_replaced=weight_of_replaced,
+            weight_of_replaced=0.0 if key is None else 1.0,
         )
         on_gpu = settings.device.type == "cuda"
         loader = torch.utils.data.DataLoader(
@@ -236,30 +257,23 @@ class ImageBatches:
         return Batch(*made.batch)
 
 
-class SyntheticBatches:
+class SyntheticBatches(Pipeline):
     """The same interface without files: one batch of noise for every step, so that only the network takes time."""
 
     def __init__(self, settings: Settings) -> None:
+        super().__init__(0, seed=settings.run.seed, mirror=False)
         self._settings = settings
-        self.skipped_records: set[int] = set()
-        """Always empty."""
 
-    def training(self, order: Order, epoch: int, start_step: int = 0) -> Iterator[Batch]:
-        """Yield the number of batches that `ImageBatches` yields."""
-        return self._batches(order, start_step)
-
-    def evaluation(self, order: Order) -> Iterator[Batch]:
+    def batches(self, order: Order, flips: NDArray[Any], key: int | None, start_step: int) -> Iterator[Batch]:
         """Yield the number of batches, with the weights, that `ImageBatches` yields."""
-        return self._batches(order, 0)
-
-    def _batches(self, order: Order, start_step: int) -> Iterator[Batch]:
-        random, settings, count = np.random.default_rng(self._settings.seed), self._settings, order.numbers.shape[1]
-        noise = random.integers(256, size=(count, 3, settings.image_size, settings.image_size), dtype=np.uint8)
-        labels = random.integers(settings.classes, size=count)
-        images, classes = (torch.from_numpy(each).to(settings.device) for each in (noise, labels))
-        flips = torch.zeros(count, dtype=torch.bool, device=settings.device)
+        run, device, count = self._settings.run, self._settings.device, order.numbers.shape[1]
+        random = np.random.default_rng(run.seed)
+        noise = random.integers(256, size=(count, 3, run.image_size, run.image_size), dtype=np.uint8)
+        labels = random.integers(run.classes, size=count)
+        images, classes = (torch.from_numpy(each).to(device) for each in (noise, labels))
+        mirrored = torch.zeros(count, dtype=torch.bool, device=device)
         for step in range(start_step, len(order)):
-            yield Batch(images, classes, flips, torch.from_numpy(order.weights[step]).to(settings.device))
+            yield Batch(images, classes, mirrored, torch.from_numpy(order.weights[step]).to(device))
 
 
 def _as_it_is(made: Made) -> Made:

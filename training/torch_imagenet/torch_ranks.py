@@ -15,7 +15,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from training.runtime import distributed, parent_death, ranks, watchdog
-from training.runtime.errors import LostRanksError, UserError
+from training.runtime.errors import LostProcessError, UserError
 
 # Rank zero waits this long for the ranks that start after it.
 _SECONDS_BETWEEN_ANSWERS = 0.05
@@ -30,23 +30,9 @@ class TorchRanks(ranks.Ranks):
         Args:
             group: Group of all ranks.
         """
+        local = int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        super().__init__(int(dist.get_rank()), int(dist.get_world_size()), *local)
         self._group = group
-
-    def rank(self) -> int:
-        """Return this process's number, from 0."""
-        return int(dist.get_rank())
-
-    def size(self) -> int:
-        """Return the number of ranks."""
-        return int(dist.get_world_size())
-
-    def local_rank(self) -> int:
-        """Return this process's number on its machine or in its pod, from 0."""
-        return int(os.environ.get("LOCAL_RANK", "0"))
-
-    def local_size(self) -> int:
-        """Return the number of ranks on this machine or in this pod."""
-        return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
     def gather(self, value: Any, name: str) -> list[Any]:
         """Return the values of all ranks on every rank."""
@@ -83,15 +69,6 @@ class TorchRanks(ranks.Ranks):
             variable.assign(value.numpy())
 
 
-class _Starting(ranks.Ranks):
-    """The ranks before they are connected: rank zero prints the errors of all."""
-
-    def rank(self) -> int:
-        """Return this process's number, from 0."""
-        number = os.environ.get("RANK", "")
-        return int(number) if number.isdecimal() else 0
-
-
 def run(program: Callable[[], None]) -> int:
     """Connect the ranks, run a program on every rank, and return its exit code, as `distributed.run` does."""
     with ExitStack() as connection:
@@ -109,7 +86,7 @@ def connected() -> Iterator[None]:
 
     Raises:
         UserError: The environment does not say where the ranks are.
-        LostRanksError: Another rank does not answer.
+        LostProcessError: Another rank does not answer.
     """
     # Before the ranks wait for each other: the limit of their waits is the watchdog's.
     limit = timedelta(seconds=watchdog.limit())
@@ -119,7 +96,9 @@ def connected() -> Iterator[None]:
     # Ranks whose torchrun was killed would train on, beside those of its next start: they stop, and save before.
     parent_death.send_when_the_parent_ends(signal.SIGTERM)
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    ranks.use(_Starting())
+    # Until they are connected, rank zero prints the errors of all.
+    number = os.environ.get("RANK", "")
+    ranks.use(ranks.Ranks(int(number) if number.isdecimal() else 0))
     _check_environment()
     try:
         store, rank, size = next(dist.rendezvous("env://", timeout=limit))
@@ -131,7 +110,7 @@ def connected() -> Iterator[None]:
     except (dist.DistError, TimeoutError) as error:
         address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
         reason = str(error).strip().partition("\n")[0]
-        raise LostRanksError(f"the ranks do not find each other at {address}: {reason}") from error
+        raise LostProcessError(f"the ranks do not find each other at {address}: {reason}") from error
     yield
     # Not after an error: the other ranks may be lost.
     dist.destroy_process_group()

@@ -12,9 +12,8 @@ from .jobs.volumes import SharedVolume
 from .mpijob.mpi_job import MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
 from .planning.storage_sizing import LustreSizing, size_lustre
 from .platform.device_plugins import EfaDevicePluginChart, NvidiaDevicePluginChart
-from .platform.efs_volume import EfsVolumeChart
-from .platform.lustre_volume import LustreVolumeChart
 from .platform.mpi_operator import MpiJobDefinitionChart, MpiOperatorChart
+from .platform.volumes import EfsVolumeChart, LustreVolumeChart
 from .validation import InputError, Problem
 
 __all__ = [

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,47 @@ from training_workloads.jobs.mpi_constructs import IsolatedMpiJob
 from training_workloads.lint import Finding, lint_manifest
 from training_workloads.manifests.documents import MANIFEST_SUFFIXES
 from training_workloads.planning.job_prediction import predicted_annotations
-from training_workloads.platform.parts import add_platform
-from training_workloads.platform.platform_spec import PLATFORM_FILES, PlatformSpec
+from training_workloads.platform.device_plugins import EfaDevicePluginChart, NvidiaDevicePluginChart
+from training_workloads.platform.mpi_operator import MpiJobDefinitionChart, MpiOperatorChart
+from training_workloads.platform.platform_spec import (
+    EFA_DEVICE_PLUGIN,
+    EFS_VOLUME,
+    LUSTRE_VOLUME,
+    MPI_JOB_DEFINITION,
+    MPI_OPERATOR,
+    NVIDIA_DEVICE_PLUGIN,
+    PLATFORM_FILES,
+    PlatformSpec,
+)
+from training_workloads.platform.volumes import EfsVolumeChart, LustreVolumeChart
 from training_workloads.validation import MISSING, InputError, Problem, Problems, check
 
-__all__ = ["render_jobs", "render_platform"]
+__all__ = ["add_platform", "render_jobs", "render_platform"]
+
+_DEVICE_PLUGINS = {NVIDIA_DEVICE_PLUGIN: NvidiaDevicePluginChart, EFA_DEVICE_PLUGIN: EfaDevicePluginChart}
+
+
+def add_platform(app: cdk8s.App, spec: PlatformSpec) -> None:
+    """Add the charts of a platform to an app, each of which becomes a file.
+
+    Args:
+        app: The app.
+        spec: The parts and volumes.
+
+    Raises:
+        InputError: A name is not one of Kubernetes.
+    """
+    for part in dict.fromkeys(spec.parts):
+        if part == MPI_OPERATOR:
+            MpiJobDefinitionChart(app, MPI_JOB_DEFINITION)
+            MpiOperatorChart(app, MPI_OPERATOR, gang_scheduler=spec.gang_scheduler, mirror=spec.mirror)
+        else:
+            _DEVICE_PLUGINS[part](app, part, mirror=spec.mirror)
+    if spec.lustre:
+        LustreVolumeChart(app, LUSTRE_VOLUME, **asdict(spec.lustre), namespace=spec.namespace, mirror=spec.mirror)
+    if spec.efs:
+        EfsVolumeChart(app, EFS_VOLUME, **asdict(spec.efs), namespace=spec.namespace)
+
 
 # More than the largest manifest has.
 _PROBE_BYTES = 64 * 1024

@@ -7,8 +7,8 @@ import click
 
 from training_workloads.aws.session import DATA_STACK
 from training_workloads.cli.commands import Group
-from training_workloads.cli.failures_as_lines import failures_as_lines
 from training_workloads.cli.parameters import context_option, json_option
+from training_workloads.cli.program import failures_as_lines
 from training_workloads.exit_codes import CHECK_FAILED, CLUSTER_FAILED
 from training_workloads.validation import InputError, Problem
 

@@ -30,26 +30,12 @@ class CheckResult:
 
 
 def decided(check: str, ok: bool, *, actual: str, needed: str, remedy: str) -> CheckResult:
-    """Return the result of a check that could decide.
-
-    Args:
-        check: The subject of the check.
-        ok: Whether it is as needed.
-        actual: The value in the account.
-        needed: The value that the configuration needs.
-        remedy: The fix if it is not.
-    """
+    """Return the result of a check that could decide; the remedy is dropped where all is as needed."""
     return CheckResult(
         check=check, state=OK if ok else FAILED, actual=actual, needed=needed, remedy="" if ok else remedy
     )
 
 
 def skipped(check: str, why: str, remedy: str = "") -> CheckResult:
-    """Return the result of a check that could not decide.
-
-    Args:
-        check: The subject of the check.
-        why: Why it was not.
-        remedy: The way to make it possible.
-    """
+    """Return the result of a check that could not decide, why, and the way to make it possible."""
     return CheckResult(check=check, state=SKIPPED, actual=why, remedy=remedy)

@@ -8,7 +8,14 @@ from typing import Any
 
 from training_cluster.account.account_requests import Account
 from training_cluster.account.check_result import CheckResult, skipped
-from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, NodeKind, find_stack, running_nodes
+from training_cluster.account.deployed_stack import (
+    FILE_SYSTEM,
+    DeployedStack,
+    NodeKind,
+    find_stack,
+    kubernetes_release,
+    running_nodes,
+)
 from training_cluster.account.lustre_state import find_lustre
 from training_cluster.config import ClusterConfig, GpuNodeGroupConfig
 from training_cluster.network.training_network import DEFAULT_ZONES
@@ -58,10 +65,7 @@ class Deployment:
     @cached_property
     def release(self) -> str | None:
         """The Kubernetes release of the deployed cluster, such as 1.35; None without one."""
-        if self.cluster is None or self.cluster.cluster_name is None:
-            return None
-        found = self.account.ask("eks", "describe_cluster", name=self.cluster.cluster_name)["cluster"]
-        return str(found["version"])
+        return kubernetes_release(self.account, self.cluster) if self.cluster else None
 
     @cached_property
     def data(self) -> DeployedStack | None:

@@ -2,13 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TypeVar
 
 from training_cluster.account.account_requests import Account
 from training_cluster.account.cluster_state import ClusterState, connect_to, read_cluster
-from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, find_stack, running_nodes
+from training_cluster.account.deployed_stack import (
+    FILE_SYSTEM,
+    DeployedStack,
+    find_stack,
+    kubernetes_release,
+    running_nodes,
+)
 from training_cluster.account.lustre_state import LustreState, read_lustre
 from training_cluster.monitoring.cost import CostEstimate, hourly_cost
 from training_workloads.aws.errors import RequestError
@@ -44,23 +50,17 @@ class ClusterReport:
     """
 
     stacks: Mapping[str, str]
-    cluster: str | None
-    instances: Mapping[str, int]
-    kubernetes: ClusterState | None
-    file_systems: tuple[LustreState, ...]
-    usd_per_hour: float | None
-    price: str
+    cluster: str | None = None
+    instances: Mapping[str, int] = field(default_factory=dict)
+    kubernetes: ClusterState | None = None
+    file_systems: tuple[LustreState, ...] = ()
+    usd_per_hour: float | None = None
+    price: str = ""
     notes: tuple[str, ...]
 
 
 def report_cluster(account: Account, cluster_stack: str, data_stack: str, context: str | None) -> ClusterReport:
-    """Return the resources that run in the account.
-
-    Args:
-        account: The account.
-        cluster_stack: Name of the cluster's stack.
-        data_stack: Name of the stack with the bucket.
-        context: Context of the kubeconfig. Default: the current one.
+    """Return the resources that run in the account: those of the cluster's stack, and the state of the data stack.
 
     Raises:
         AwsError: There are no valid credentials, there is no region, or AWS cannot be reached.
@@ -72,16 +72,7 @@ def report_cluster(account: Account, cluster_stack: str, data_stack: str, contex
     found = {cluster_stack: stack, data_stack: data}
     states = {name: each.status if each else _NOT_DEPLOYED for name, each in found.items()}
     if stack is None:
-        return ClusterReport(
-            stacks=states,
-            cluster=None,
-            instances={},
-            kubernetes=None,
-            file_systems=(),
-            usd_per_hour=None,
-            price="",
-            notes=tuple(notes),
-        )
+        return ClusterReport(stacks=states, notes=tuple(notes))
     instances = _instances(notes, account, stack)
     price = _price(notes, account, stack, instances)
     return ClusterReport(
@@ -97,7 +88,7 @@ def report_cluster(account: Account, cluster_stack: str, data_stack: str, contex
 
 
 def _price(notes: list[str], account: Account, stack: DeployedStack, instances: Mapping[str, int]) -> CostEstimate:
-    release = _noted(notes, "the Kubernetes release", lambda: _release(account, stack))
+    release = _noted(notes, "the Kubernetes release", lambda: kubernetes_release(account, stack))
     return hourly_cost(
         nodes={name: count for name, count in instances.items() if name in INSTANCE_TYPES},
         nat_gateways=len(stack.ids("AWS::EC2::NatGateway")),
@@ -106,12 +97,6 @@ def _price(notes: list[str], account: Account, stack: DeployedStack, instances: 
         kubernetes_version=release if release in KUBERNETES_RELEASES else None,
         today=date.today(),
     )
-
-
-def _release(account: Account, stack: DeployedStack) -> str | None:
-    if stack.cluster_name is None:
-        return None
-    return str(account.ask("eks", "describe_cluster", name=stack.cluster_name)["cluster"]["version"])
 
 
 def _endpoint_interfaces(account: Account, stack: DeployedStack) -> int:

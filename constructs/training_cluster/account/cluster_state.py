@@ -18,10 +18,11 @@ from training_workloads.catalog.nodes import (
 from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
-from training_workloads.cluster.job_summaries import JobSummary
+from training_workloads.cluster.job_summaries import JobSummary, has_ended, is_ready
 from training_workloads.cluster.jobs import BATCH_JOB_LABEL, list_jobs
 from training_workloads.cluster.kubeconfig import connect
 from training_workloads.cluster.resources import DAEMON_SETS, DEPLOYMENTS, NODES, PODS
+from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.api import JOB_NAME_LABEL
 from training_workloads.platform.platform_spec import MPI_OPERATOR_NAMESPACE
 
@@ -36,7 +37,6 @@ __all__ = [
 ]
 
 _OPERATOR = "mpi-operator"
-_ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,11 +96,6 @@ class ClusterState:
 def connect_to(account: Account, stack: DeployedStack, context: str | None) -> Iterator[Cluster]:
     """Connect to the cluster of a stack, by the kubeconfig.
 
-    Args:
-        account: The account.
-        stack: A stack with a cluster.
-        context: Name of a context. Default: the current one.
-
     Raises:
         ClusterError: The kubeconfig has another cluster, or this one cannot be reached.
     """
@@ -135,14 +130,14 @@ def mounting_pods(cluster: Cluster) -> list[str]:
     return [
         f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         for pod in cluster.objects(PODS, all_namespaces=True)
-        if not _has_ended(pod) and any("persistentVolumeClaim" in each for each in pod["spec"].get("volumes") or [])
+        if not has_ended(pod) and any("persistentVolumeClaim" in each for each in pod["spec"].get("volumes") or [])
     ]
 
 
 def jobs_that_hold_nodes(cluster: Cluster) -> list[str]:
     """Return the jobs whose pods the budget of their namespace holds, as `name in namespace`; a pod of no job too."""
     pods = cluster.objects(PODS, all_namespaces=True, labels=f"{HOLD_LABEL}=true")
-    return sorted({f"{_job_of(pod)} in {pod['metadata']['namespace']}" for pod in pods if not _has_ended(pod)})
+    return sorted({f"{_job_of(pod)} in {pod['metadata']['namespace']}" for pod in pods if not has_ended(pod)})
 
 
 def _job_of(pod: dict[str, Any]) -> str:
@@ -151,17 +146,13 @@ def _job_of(pod: dict[str, Any]) -> str:
     return labels.get(JOB_NAME_LABEL) or labels.get(BATCH_JOB_LABEL) or str(pod["metadata"]["name"])
 
 
-def _has_ended(pod: dict[str, Any]) -> bool:
-    return (pod.get("status") or {}).get("phase") in _ENDED
-
-
 def _summary(name: str, nodes: list[dict[str, Any]]) -> NodesOfType:
     instance = INSTANCE_TYPES.get(name)
     with_efa = sum(_labels(node).get(EFA_PRESENT_LABEL) == "true" for node in nodes)
     return NodesOfType(
         instance_type=name,
         nodes=len(nodes),
-        ready=sum(map(_is_ready, nodes)),
+        ready=sum(map(is_ready, nodes)),
         gpus=sum(_allocatable(node, GPU_RESOURCE) for node in nodes),
         expected_gpus=instance.gpus * len(nodes) if instance else None,
         efa=sum(_allocatable(node, EFA_RESOURCE) for node in nodes),
@@ -170,29 +161,19 @@ def _summary(name: str, nodes: list[dict[str, Any]]) -> NodesOfType:
 
 
 def _labels(found: dict[str, Any]) -> Mapping[str, str]:
-    return found["metadata"].get("labels") or {}
-
-
-def _is_ready(node: dict[str, Any]) -> bool:
-    conditions = (node.get("status") or {}).get("conditions") or []
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return mapping(found["metadata"].get("labels"))
 
 
 def _allocatable(node: dict[str, Any], resource: str) -> int:
-    return int(((node.get("status") or {}).get("allocatable") or {}).get(resource, 0))
+    return int(mapping(mapping(node.get("status")).get("allocatable")).get(resource, 0))
 
 
 def _operator(cluster: Cluster) -> PlatformPart:
-    found = (
-        each
-        for each in cluster.objects(DEPLOYMENTS, all_namespaces=True)
-        if (each["metadata"]["namespace"], each["metadata"]["name"]) == (MPI_OPERATOR_NAMESPACE, _OPERATOR)
-    )
-    operator = next(found, None)
-    if operator is None:
-        return PlatformPart(name=_OPERATOR, ready=0, wanted=None)
-    ready = (operator.get("status") or {}).get("readyReplicas", 0)
-    return PlatformPart(name=_OPERATOR, ready=ready, wanted=operator["spec"].get("replicas", 1))
+    for each in cluster.objects(DEPLOYMENTS, all_namespaces=True):
+        if (each["metadata"]["namespace"], each["metadata"]["name"]) == (MPI_OPERATOR_NAMESPACE, _OPERATOR):
+            ready = mapping(each.get("status")).get("readyReplicas", 0)
+            return PlatformPart(name=_OPERATOR, ready=ready, wanted=each["spec"].get("replicas", 1))
+    return PlatformPart(name=_OPERATOR, ready=0, wanted=None)
 
 
 def _plugin(name: str, sets: list[dict[str, Any]]) -> PlatformPart:

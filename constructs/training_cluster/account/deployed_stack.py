@@ -9,7 +9,16 @@ from training_cluster.account.account_requests import Account
 from training_workloads.aws.errors import RejectionError
 from training_workloads.catalog.nodes import NODE_GROUP_LABEL
 
-__all__ = ["CLUSTER", "FILE_SYSTEM", "DeployedStack", "NodeKind", "StackResource", "find_stack", "running_nodes"]
+__all__ = [
+    "CLUSTER",
+    "FILE_SYSTEM",
+    "DeployedStack",
+    "NodeKind",
+    "StackResource",
+    "find_stack",
+    "kubernetes_release",
+    "running_nodes",
+]
 
 #: Types of resources.
 CLUSTER = "AWS::EKS::Cluster"
@@ -102,6 +111,13 @@ def _resources(account: Account, name: str) -> tuple[StackResource, ...]:
         for each in account.all("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=name)
         if each["ResourceStatus"] != "DELETE_COMPLETE" and each.get("PhysicalResourceId")
     )
+
+
+def kubernetes_release(account: Account, stack: DeployedStack) -> str | None:
+    """Return the Kubernetes release of a stack's cluster, such as 1.35; None without one."""
+    if stack.cluster_name is None:
+        return None
+    return str(account.ask("eks", "describe_cluster", name=stack.cluster_name)["cluster"]["version"])
 
 
 def running_nodes(account: Account, stack: DeployedStack) -> Counter[NodeKind]:

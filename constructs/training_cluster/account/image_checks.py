@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
-from training_cluster.account.units import GIB
-from training_workloads.aws.errors import RejectionError
 from training_workloads.images.pushed_images import PUSHED_IMAGES, pushed_images
+from training_workloads.manifests.values import GI
 
 __all__ = ["images_are_in_ecr"]
 
@@ -26,7 +25,7 @@ def images_are_in_ecr(deployment: Deployment) -> Iterator[CheckResult]:
         yield decided(
             f"image {name}",
             size is not None,
-            actual=f"{size / GIB:.1f} GiB" if size is not None else f"ECR has no {match['name']}@{match['digest']}",
+            actual=f"{size / GI:.1f} GiB" if size is not None else f"ECR has no {match['name']}@{match['digest']}",
             needed=f"the digest of {PUSHED_IMAGES}",
             remedy=_PUSH,
         )
@@ -36,13 +35,8 @@ def images_are_in_ecr(deployment: Deployment) -> Iterator[CheckResult]:
 
 def _size(deployment: Deployment, match: re.Match[str]) -> int | None:
     request = {"repositoryName": match["name"], "imageIds": [{"imageDigest": match["digest"]}]}
-    try:
-        answer = deployment.account.ask("ecr", "describe_images", region=match["region"], **request)
-    except RejectionError as error:
-        if error.code not in _NO_IMAGE:
-            raise
-        return None
-    return int(answer["imageDetails"][0].get("imageSizeInBytes", 0))
+    answer = deployment.account.find("ecr", "describe_images", _NO_IMAGE, region=match["region"], **request)
+    return int(answer["imageDetails"][0].get("imageSizeInBytes", 0)) if answer else None
 
 
 def _newest(deployment: Deployment) -> CheckResult:

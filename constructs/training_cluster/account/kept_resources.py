@@ -1,7 +1,8 @@
 """The resources that stay in the account when a cluster is destroyed, and their cost by the month."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -10,10 +11,9 @@ import yaml
 
 from training_cluster.account.account_requests import Account
 from training_cluster.account.deployed_stack import DeployedStack, StackResource
-from training_cluster.account.newest_metric import newest_metric
-from training_cluster.account.units import GIB
 from training_workloads.aws.errors import NoPermissionError, RejectionError
 from training_workloads.catalog.prices import BUCKET, ELASTIC_FILES, IMAGES, KEY, MonthlyPrice
+from training_workloads.manifests.values import GI
 
 __all__ = ["KeptResource", "kept_by_data_stack", "kept_resources"]
 
@@ -49,12 +49,7 @@ class KeptResource:
 
 
 def kept_resources(account: Account, stack: DeployedStack) -> list[KeptResource]:
-    """Return the resources of a stack that its deletion retains.
-
-    Args:
-        account: The account.
-        stack: The stack.
-    """
+    """Return the resources of a stack that its deletion retains."""
     template = account.ask("cloudformation", "get_template", StackName=stack.name, TemplateStage="Original")
     resources = _resources(template["TemplateBody"])
     retained = {name for name, each in resources.items() if each.get("DeletionPolicy") in _KEPT}
@@ -98,31 +93,27 @@ def kept_by_data_stack(account: Account, stack: DeployedStack) -> list[KeptResou
 
 def _priced(account: Account, resource: StackResource) -> KeptResource:
     price, size = _SIZES.get(resource.kind, (None, None))
-    if price is None:
-        return KeptResource(kind=resource.kind, id=resource.id)
-    if size is None:
-        return KeptResource(kind=resource.kind, id=resource.id, usd_per_month=price.usd)
-    try:
-        held = size(account, resource.id)
-    except (NoPermissionError, RejectionError):
+    held = None
+    if size:
         # The list is still right without the size, and says that it is not known.
-        held = None
-    if held is None:
-        return KeptResource(kind=resource.kind, id=resource.id)
-    gib = held / GIB
-    usd = round(gib * price.usd, 2)
-    return KeptResource(kind=resource.kind, id=resource.id, gib=round(gib, 1), usd_per_month=usd)
+        with suppress(NoPermissionError, RejectionError):
+            held = size(account, resource.id)
+    gib = None if held is None else held / GI
+    # Without a way to read its size, a resource has one price.
+    amount = gib if size else 1
+    usd = None if price is None or amount is None else round(amount * price.usd, 2)
+    gib = None if gib is None else round(gib, 1)
+    return KeptResource(kind=resource.kind, id=resource.id, gib=gib, usd_per_month=usd)
 
 
 def _bucket(account: Account, name: str) -> float | None:
     dimensions = {"BucketName": name, "StorageType": "StandardStorage"}
-    return newest_metric(
-        account, "AWS/S3", "BucketSizeBytes", dimensions, statistic="Average", period=_DAY, within=3 * _DAY
-    )
+    metric = ("AWS/S3", "BucketSizeBytes", dimensions)
+    return account.newest_metric(*metric, statistic="Average", period=_DAY, within=3 * _DAY)
 
 
 def _repository(account: Account, name: str) -> float:
-    images: Iterator[dict[str, Any]] = iter(account.all("ecr", "describe_images", "imageDetails", repositoryName=name))
+    images = account.all("ecr", "describe_images", "imageDetails", repositoryName=name)
     return float(sum(each.get("imageSizeInBytes", 0) for each in images))
 
 

@@ -6,9 +6,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from training_cluster.account.account_requests import Account
-from training_cluster.account.newest_metric import newest_metric
-from training_cluster.account.units import GIB
-from training_workloads.aws.errors import RejectionError
+from training_workloads.manifests.values import GI
 
 __all__ = ["NO_LAG", "LustreState", "find_associations", "find_lustre", "read_lustre"]
 
@@ -66,13 +64,8 @@ class LustreState:
 
 def find_lustre(account: Account, id: str) -> dict[str, Any] | None:
     """Return FSx's description of a file system; None if the region has none of this id."""
-    try:
-        (found,) = account.ask("fsx", "describe_file_systems", FileSystemIds=[id])["FileSystems"]
-    except RejectionError as error:
-        if not error.code.startswith(_NOT_FOUND):
-            raise
-        return None
-    return dict(found)
+    found = account.find("fsx", "describe_file_systems", _NOT_FOUND, FileSystemIds=[id])
+    return dict(found["FileSystems"][0]) if found else None
 
 
 def find_associations(account: Account, id: str) -> list[dict[str, Any]]:
@@ -99,7 +92,7 @@ def read_lustre(account: Account, id: str) -> LustreState | None:
         id=id,
         lifecycle=found["Lifecycle"],
         capacity_gib=capacity,
-        used_percent=None if free is None else round(100 * max(0.0, 1 - free / (capacity * GIB)), 1),
+        used_percent=None if free is None else round(100 * max(0.0, 1 - free / (capacity * GI)), 1),
         export_lag_seconds=None if lag is None else int(lag),
         exports=sum(bool(_exported(each)) for each in associations),
         broken=tuple(_fault(each) for each in associations if each["Lifecycle"] not in _HEALTHY),
@@ -120,4 +113,4 @@ def _fault(association: dict[str, Any]) -> str:
 
 
 def _newest(account: Account, name: str, statistic: Literal["Maximum", "Sum"], **dimensions: str) -> float | None:
-    return newest_metric(account, "AWS/FSx", name, dimensions, statistic=statistic, period=_PERIOD, within=_RECENT)
+    return account.newest_metric("AWS/FSx", name, dimensions, statistic=statistic, period=_PERIOD, within=_RECENT)

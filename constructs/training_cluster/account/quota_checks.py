@@ -8,7 +8,6 @@ from typing import Any
 from training_cluster.account.check_result import CheckResult, decided, skipped
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM
-from training_cluster.account.newest_metric import newest_metric
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.quotas import (
     EKS_CLUSTERS,
@@ -115,16 +114,9 @@ def fsx_quotas_allow_the_file_system(deployment: Deployment) -> Iterator[CheckRe
 
 
 def _result(deployment: Deployment, quota: Quota, *, used: int | None, more: int, unit: str) -> CheckResult:
-    """Return the result for a quota.
-
-    Args:
-        deployment: The configuration in its account.
-        quota: The quota.
-        used: The part of it in use. None: CloudWatch knows it.
-        more: The use that the configuration adds.
-        unit: The unit of the count.
-    """
-    found = _quota(deployment, quota)
+    """Return the result for a quota: its part in use, which without a number CloudWatch knows, and what is added."""
+    request = {"ServiceCode": quota.service, "QuotaCode": quota.code}
+    found = deployment.account.ask("service-quotas", "get_service_quota", **request)["Quota"]
     limit = int(found["Value"])
     used = _usage(deployment, found) if used is None else used
     where = f"aws service-quotas request-service-quota-increase --service-code {quota.service}"
@@ -138,24 +130,15 @@ def _result(deployment: Deployment, quota: Quota, *, used: int | None, more: int
     )
 
 
-def _quota(deployment: Deployment, quota: Quota) -> dict[str, Any]:
-    request = {"ServiceCode": quota.service, "QuotaCode": quota.code}
-    answer: dict[str, Any] = deployment.account.ask("service-quotas", "get_service_quota", **request)["Quota"]
-    return answer
-
-
 def _usage(deployment: Deployment, quota: dict[str, Any]) -> int:
     """Return the part of a quota in use, by its metric; without a value it is 0."""
-    metric = quota.get("UsageMetric") or {}
+    metric = quota.get("UsageMetric")
     if not metric:
         return 0
-    dimensions: dict[str, str] = metric["MetricDimensions"]
-    namespace, name = metric["MetricNamespace"], metric["MetricName"]
-    found = newest_metric(
-        deployment.account,
-        namespace,
-        name,
-        dimensions,
+    found = deployment.account.newest_metric(
+        metric["MetricNamespace"],
+        metric["MetricName"],
+        metric["MetricDimensions"],
         statistic="Maximum",
         period=_USAGE_PERIOD,
         within=_USAGE_RECENT,

@@ -6,7 +6,6 @@ from typing import Any
 
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
-from training_workloads.aws.errors import RejectionError
 
 __all__ = ["reservations_fit_the_node_groups"]
 
@@ -48,13 +47,9 @@ def _compared(deployment: Deployment, name: str, sharing: list[str], found: dict
 
 
 def _find(deployment: Deployment, id: str) -> dict[str, Any] | None:
-    try:
-        answer = deployment.account.ask("ec2", "describe_capacity_reservations", CapacityReservationIds=[id])
-    except RejectionError as error:
-        if not error.code.startswith(_NOT_FOUND):
-            raise
-        return None
-    return next(iter(answer["CapacityReservations"]), None)
+    request: dict[str, Any] = {"CapacityReservationIds": [id]}
+    answer = deployment.account.find("ec2", "describe_capacity_reservations", _NOT_FOUND, **request)
+    return next(iter(answer["CapacityReservations"]), None) if answer else None
 
 
 def _faults(deployment: Deployment, name: str, found: dict[str, Any]) -> Iterator[str]:

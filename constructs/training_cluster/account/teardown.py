@@ -52,12 +52,6 @@ class Teardown:
 def plan_teardown(account: Account, stack: str, data_stack: str, context: str | None) -> Teardown:
     """Return the conditions of the deletion of a cluster's stack and the resources that it leaves; change nothing.
 
-    Args:
-        account: The account.
-        stack: Name of the cluster's stack.
-        data_stack: Name of the stack with the bucket.
-        context: Context of the kubeconfig. Default: the current one.
-
     Raises:
         InputError: There is no such stack.
         AwsError: AWS cannot be asked, or rejects a request.
@@ -76,13 +70,7 @@ def plan_teardown(account: Account, stack: str, data_stack: str, context: str | 
 
 
 def find_blockers(account: Account, stack: DeployedStack, context: str | None) -> list[str]:
-    """Return the reasons against destroying a cluster, each with its fix.
-
-    Args:
-        account: The account.
-        stack: The cluster's stack.
-        context: Context of the kubeconfig. Default: the current one.
-    """
+    """Return the reasons against destroying a cluster, each with its fix."""
     if stack.status.endswith("_IN_PROGRESS"):
         return [f"{stack.name} is {stack.status}: wait until it has ended"]
     return [*_users(account, stack, context), *_behind(account, stack)]
@@ -137,12 +125,7 @@ def _some(names: list[str], what: str) -> str:
 
 
 def delete_stack(account: Account, stack: DeployedStack, show: Callable[[str], None]) -> None:
-    """Delete a stack and wait for the end; a deletion that has begun is followed.
-
-    Args:
-        account: The account.
-        stack: The stack.
-        show: Takes a line for each event.
+    """Delete a stack, show a line for each event, and wait for the end; a deletion that has begun is followed.
 
     Raises:
         DeletionError: A resource could not be deleted.

@@ -69,12 +69,7 @@ def _public_range(index: int, cidr: str) -> Problems:
 
 
 def public_access_is_limited(cidrs: Sequence[str], *, allow_any_address: bool) -> Problems:
-    """Reject `public_access_cidrs` with a large part of the internet, unless `allow_any_address` is given.
-
-    Args:
-        cidrs: The address ranges.
-        allow_any_address: Whether they may cover the whole internet.
-    """
+    """Reject `public_access_cidrs` with a large part of the internet, unless `allow_any_address` is given."""
     networks = [ipaddress.IPv4Network(cidr) for cidr in cidrs if not Token.is_unresolved(cidr)]
     fix = "give the addresses of your users, such as 203.0.113.7/32, or set allow_any_address to true"
     wide = [str(network) for network in networks if network.prefixlen < SHORTEST_OWNED_PREFIX]

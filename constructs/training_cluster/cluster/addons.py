@@ -45,43 +45,18 @@ class Addons(Construct):
     """EKS's add-ons of one cluster, each in the version of the cluster's release."""
 
     def __init__(self, scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str) -> None:
-        """Define no add-on yet.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-            cluster: The cluster.
-            kubernetes_version: Its release, which decides the versions.
-        """
+        """Define no add-on yet."""
         super().__init__(scope, id)
         self._cluster, self._kubernetes_version = cluster, kubernetes_version
 
     def add(self, name: str, values: dict[str, Any] | None = None) -> eks.Addon:
-        """Add one.
-
-        Args:
-            name: EKS's name of it.
-            values: Its settings. Default: those of the add-on.
-        """
-        return cluster_addon(
-            self,
-            name,
-            cluster=self._cluster,
-            name=name,
-            values=values,
-            kubernetes_version=self._kubernetes_version,
-        )
+        """Add one by EKS's name of it. Default of the settings: those of the add-on."""
+        cluster, release = self._cluster, self._kubernetes_version
+        return cluster_addon(self, name, cluster=cluster, name=name, values=values, kubernetes_version=release)
 
 
 def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str) -> Addons:
-    """Add the add-ons that a node needs to become ready: addresses for pods, services, and roles for pods.
-
-    Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
-        cluster: A cluster without add-ons.
-        kubernetes_version: Its release.
-    """
+    """Add the add-ons that a node needs to become ready: addresses for pods, services, and roles for pods."""
     addons = Addons(scope, id, cluster=cluster, kubernetes_version=kubernetes_version)
     addons.add("vpc-cni", _VPC_CNI)
     addons.add("kube-proxy")
@@ -90,15 +65,7 @@ def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kube
 
 
 def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str, efs: bool) -> Addons:
-    """Add the add-ons that become healthy on a node: DNS, drivers of file systems, and the node monitoring agent.
-
-    Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
-        cluster: The cluster; its system nodes must exist first.
-        kubernetes_version: Its release.
-        efs: Whether volumes on EFS are used.
-    """
+    """Add the add-ons that become healthy on a node: DNS, drivers of file systems, and the node monitoring agent."""
     addons = Addons(scope, id, cluster=cluster, kubernetes_version=kubernetes_version)
     addons.add("coredns")
     # Static volumes only: the driver mounts them and calls no AWS API, so it needs no role.
@@ -114,12 +81,7 @@ def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kuberne
 
 
 def require_efs_driver(addons: Construct, *, cluster: eks.ICluster) -> None:
-    """Add the driver of EFS to the node add-ons, if it is not there yet.
-
-    Args:
-        addons: The result of `add_node_addons`.
-        cluster: The cluster.
-    """
+    """Add the driver of EFS to the result of `add_node_addons`, if it is not there yet."""
     assert isinstance(addons, Addons)
     if addons.node.try_find_child(_EFS_DRIVER):
         return

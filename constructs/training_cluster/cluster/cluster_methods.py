@@ -15,10 +15,9 @@ from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring, MonitoringOptions
 from training_cluster.network.training_network import training_subnet
 from training_cluster.nodes.gpu_node_group import GpuNodeGroup, GpuNodeGroupOptions
-from training_cluster.platform.ebs_driver import EbsDriver
 from training_cluster.platform.job_queue import JobQueue, JobQueueOptions
-from training_cluster.platform.metrics_server import MetricsServer
 from training_cluster.platform.namespaces import Namespaces
+from training_cluster.platform.optional_addons import EbsDriver, MetricsServer
 from training_cluster.platform.pre_pulled_images import Images, PrePulledImages
 from training_cluster.platform.training_platform import TrainingPlatform
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ElasticVolume
@@ -96,9 +95,6 @@ class ClusterMethods(ClusterDefaults):
     def add_lustre(self, id: str, options: LustreOptions) -> LustreFileSystem:
         """Add a `LustreFileSystem` and its `LustreVolume`, which jobs mount at /fsx.
 
-        Args:
-            id: Id in the cluster.
-
         Raises:
             InputError: FSx does not offer the combination, or the VPC has no private subnet.
         """
@@ -122,9 +118,6 @@ class ClusterMethods(ClusterDefaults):
         """Add an `ElasticFileSystem` and its `ElasticVolume`, and to a `TrainingCluster` the EFS CSI driver.
 
         An imported cluster must have the add-on aws-efs-csi-driver.
-
-        Args:
-            id: Id in the cluster.
         """
         # Mount targets in every zone: notebooks run on the system nodes too.
         file_system = ElasticFileSystem(self._scope, id, vpc=self.as_cluster.vpc, encryption_key=self.encryption_key)
@@ -174,7 +167,6 @@ class ClusterMethods(ClusterDefaults):
         """Add a `TrainingPlatform`: device plugins for the cluster's GPU node groups, autoscaler and MPI operator.
 
         Args:
-            id: Id in the cluster.
             gang_scheduler: Scheduler that starts all workers of a job together or not at all. Default: none.
             mirror: ECR registry with copies of charts and images. Default: the upstream registries.
 
@@ -189,11 +181,7 @@ class ClusterMethods(ClusterDefaults):
 
     @checked
     def add_pre_pulled_images(self, id: str, *, images: Images) -> PrePulledImages:
-        """Add `PrePulledImages`: GPU nodes pull them when they join.
-
-        Args:
-            id: Id in the cluster.
-            images: Addresses of images.
+        """Add `PrePulledImages` by their addresses: GPU nodes pull them when they join.
 
         Raises:
             InputError: An address is not one, or the cluster has pre-pulled images already.
@@ -203,9 +191,6 @@ class ClusterMethods(ClusterDefaults):
     @keywords_of(JobQueueOptions)
     def add_job_queue(self, id: str, options: JobQueueOptions) -> JobQueue:
         """Add a `JobQueue` over all of the cluster's GPU node groups and namespaces, those of later calls too.
-
-        Args:
-            id: Id in the cluster.
 
         Raises:
             InputError: The cluster has a queue already, or an argument has no valid value.
@@ -224,9 +209,6 @@ class ClusterMethods(ClusterDefaults):
     def add_ebs_driver(self, id: str) -> EbsDriver:
         """Add an `EbsDriver`: volumes on EBS, by a default StorageClass.
 
-        Args:
-            id: Id in the cluster.
-
         Raises:
             InputError: The cluster has a driver from another construct.
         """
@@ -234,9 +216,6 @@ class ClusterMethods(ClusterDefaults):
 
     def add_metrics_server(self, id: str) -> MetricsServer:
         """Add a `MetricsServer`: `kubectl top`, and autoscaling of pods.
-
-        Args:
-            id: Id in the cluster.
 
         Raises:
             InputError: The cluster has one from another construct.
@@ -248,9 +227,6 @@ class ClusterMethods(ClusterDefaults):
         """Add a `ClusterMonitoring`: metrics, logs, dashboard and alarms.
 
         Each file system that `add_lustre` defined, before this call or after it, is monitored.
-
-        Args:
-            id: Id in the cluster.
 
         Raises:
             InputError: `alarm_email` is not one email address, or the cluster has a monitoring already.

@@ -14,13 +14,7 @@ _UPGRADE = "set kubernetes_version to the next release (docs/upgrade.md)"
 
 
 def warn_of_the_end_of_support(scope: Construct, version: str, today: date | None = None) -> None:
-    """Warn where a release leaves standard support soon, has left it, or is not in the catalog.
-
-    Args:
-        scope: The cluster.
-        version: Its release, such as 1.35.
-        today: The day of the synthesis. Default: today.
-    """
+    """Warn where the release of a cluster leaves standard support soon, has left it, or is not in the catalog."""
     release = KUBERNETES_RELEASES.get(version)
     text = _text(release, today or date.today()) if release else _newer(version)
     if text:

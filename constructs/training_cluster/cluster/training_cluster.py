@@ -1,9 +1,10 @@
 """The EKS cluster: control plane, system nodes and add-ons, without any GPU node yet."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from aws_cdk import Token
+from aws_cdk import Aws, Fn, Names, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
@@ -14,11 +15,10 @@ from training_cluster.checks import Key, Vpc
 from training_cluster.cluster.access import AdminArns, PublicCidrs, administration, public_access_is_limited
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.cluster_methods import ClusterMethods
-from training_cluster.cluster.control_plane_logs import add_control_plane_logs, name_of_cluster
 from training_cluster.cluster.imported_cluster import ClusterAttributes, ImportedCluster
-from training_cluster.cluster.kubectl_handler import secure_kubectl
-from training_cluster.cluster.kubectl_layer import KubernetesVersion, kubectl_layer
+from training_cluster.cluster.kubectl import KubernetesVersion, kubectl_layer, secure_kubectl
 from training_cluster.cluster.release_support import warn_of_the_end_of_support
+from training_cluster.log_group import log_group
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
 from training_cluster.stack_order import order_stacks
@@ -31,6 +31,12 @@ from training_workloads.validation import Problem, Problems, check
 __all__ = ["TrainingCluster"]
 
 _ZONES = 2
+
+# Of a name's 100 characters (https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html), 9 are those
+# of the stack's id.
+_LONGEST_NAME = 91
+_LONGEST_ID = 40
+
 _LOGS = eks.ClusterLoggingTypes
 
 
@@ -77,10 +83,6 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
     def __init__(self, scope: Construct, id: str, props: TrainingClusterProps) -> None:
         """Define the cluster.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: EKS does not accept a release, an address range or an ARN, the VPC has no private subnets in
                 two zones, or a flag is not a bool.
@@ -91,8 +93,8 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         # Beside the cluster: a construct cannot have children before it exists.
         layer = kubectl_layer(scope, f"{id}KubectlLayer", kubernetes_version=release)
         self.kubectl_provider_options = eks.KubectlProviderOptions(kubectl_layer=layer)
-        name = name_of_cluster(scope, id)
-        self.control_plane_logs = add_control_plane_logs(scope, f"{id}Logs", cluster_name=name, key=encryption_key)
+        name = _unique_name(scope, id)
+        self.control_plane_logs = log_group(scope, f"{id}Logs", key=encryption_key, name=f"/aws/eks/{name}/cluster")
         subnets = ec2.SubnetSelection(subnets=private_subnets(vpc))
         options = _options(release, props.public_access_cidrs, encryption_key)
         places: dict[str, Any] = {"cluster_name": name, "vpc": vpc, "vpc_subnets": [subnets]}
@@ -111,10 +113,6 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         cls, scope: Construct, id: str, attributes: ClusterAttributes
     ) -> ImportedCluster:
         """Import an existing cluster, with kubectl and the same `add_…` methods.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
 
         Raises:
             InputError: EKS has no such name, id or release, or the VPC has no subnets for kubectl.
@@ -160,6 +158,19 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         if self.encryption_key is None:
             suppress(self, "EKS encrypts secrets with its own key, as no key was given", "CKV_AWS_58")
         secure_kubectl(self, self.encryption_key)
+
+
+def _unique_name(scope: Construct, id: str) -> str:
+    """Return a name that is known before the cluster exists, and that no later deployment of the stack shares.
+
+    EKS writes to `/aws/eks/<name>/cluster`. A group that exists before keeps its retention and its key:
+    https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
+    """
+    separator, id = "-", re.sub(r"[^A-Za-z0-9-]", "", id)[:_LONGEST_ID]
+    tree = Names.unique_resource_name(scope, max_length=_LONGEST_NAME - len(id) - len(separator), separator=separator)
+    # arn:aws:cloudformation:<region>:<account>:stack/<name>/<uuid>: the stack has a new one with each creation.
+    uuid = Fn.select(2, Fn.split("/", Aws.STACK_ID))
+    return Fn.join(separator, [tree, id, Fn.select(0, Fn.split("-", uuid))])
 
 
 def _options(version: str, public_access_cidrs: Sequence[str], encryption_key: kms.IKey | None) -> dict[str, Any]:

@@ -4,10 +4,15 @@ Top-level keys: `cluster_config`; nested sections: `sections`.
 """
 
 from training_cluster.config.cluster_config import ClusterConfig
-from training_cluster.config.existing import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_cluster.config.loader import load_config
-from training_cluster.config.sagemaker_section import SageMakerConfig
-from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig
+from training_cluster.config.sections import (
+    ExistingEfsConfig,
+    ExistingLustreConfig,
+    ExistingVpcConfig,
+    GpuNodeGroupConfig,
+    LustreConfig,
+    SageMakerConfig,
+)
 from training_cluster.identity.job_identity import JobIdentitySpec
 from training_cluster.platform.job_queue import JobQueueSpec
 from training_cluster.sagemaker.training_notebook import NotebookSpec

@@ -9,10 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from training_cluster.cluster.access import AdminArns, PublicCidrs, public_access_is_limited
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
-from training_cluster.config.existing import SiteConfig
-from training_cluster.config.registries import images_without_nat, mirror_without_nat
-from training_cluster.config.sagemaker_section import SageMakerConfig
-from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig
+from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, SageMakerConfig, SiteConfig
 from training_cluster.identity.job_identity import JobIdentitySpec
 from training_cluster.monitoring.alarms import Email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses
@@ -24,7 +21,7 @@ from training_cluster.platform.job_queue import JobQueueSpec, fits_a_topology, v
 from training_cluster.platform.pre_pulled_images import Images
 from training_workloads.catalog.versions import KUBERNETES_VERSION, KUBERNETES_VERSIONS
 from training_workloads.names import DNS_LABEL, DNS_LABEL_LENGTH, DNS_LABEL_RULE, dns_label
-from training_workloads.platform.mirror import ecr_registry, mirror_in_partition
+from training_workloads.platform.mirror import ecr_registry, mirror_in_partition, mirror_is_dual_stack, registry_region
 from training_workloads.platform.queue_manifests import flavor_name
 from training_workloads.spec import Checked, switch
 from training_workloads.validation import MISSING, Path, Problem, Problems, at_least, dotted, one_of
@@ -37,6 +34,10 @@ _NODE_GROUP = "gpu: {instance_type: …, min_size: 0}"
 # A template has at most 500 resources and 1 MB; 30 node groups of p5.48xlarge are 295 resources and 0.91 MB:
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 _MOST_NODE_GROUPS = 30
+
+# What leaves a cluster with the registries of ECR in its region, through the interface endpoints.
+_NAT: tuple[Path, ...] = (("nat",),)
+_WITH_ZONES: tuple[Path, ...] = (*_NAT, ("availability_zones",))
 
 # EKS needs 16 free addresses in each subnet of its control plane:
 # https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
@@ -195,16 +196,45 @@ def mirror_is_of_the_partition(config: ClusterConfig) -> Problems:
 
 @ClusterConfig.rule
 def without_nat_the_mirror_has_an_endpoint(config: ClusterConfig) -> Problems:
-    """Without the internet neither charts nor images come from the upstream registries, or from another region."""
-    if not config.nat:
-        yield from mirror_without_nat(config.mirror, _region(config))
+    """Without the internet neither charts nor images come from the upstream registries, or from another region.
+
+    Endpoints serve the address for IPv4 only, and `nat: false` makes those of the cluster's region:
+    https://docs.aws.amazon.com/AmazonECR/latest/userguide/ecr-requests.html and
+    https://docs.aws.amazon.com/vpc/latest/privatelink/aws-services-cross-region-privatelink-support.html
+    (read 2026-11-23)
+    """
+    path, mirror = ("mirror",), config.mirror
+    if config.nat:
+        return
+    if mirror is None:
+        fix = "run 'trainctl platform mirror-commands <ECR registry>' to see how to copy charts and images there"
+        yield Problem(path=path, given=MISSING, allowed="nat: false needs it", fix=fix, related=_NAT)
+    elif mirror_is_dual_stack(mirror):
+        allowed = "nat: false needs the address for IPv4, the only one that interface endpoints serve"
+        fix = "give the registry with .dkr.ecr. in its address"
+        yield Problem(path=path, given=mirror, allowed=allowed, fix=fix, related=_NAT)
+    elif (region := _region(config)) and not any(mirror_in_partition("", mirror, region)):
+        yield from _of_the_region(path, mirror, mirror, region)
 
 
 @ClusterConfig.rule
 def without_nat_images_come_from_ecr(config: ClusterConfig) -> Problems:
-    """Without the internet a node reaches no other registry."""
-    if not config.nat:
-        yield from images_without_nat(config.pre_pull_images, _region(config))
+    """Without the internet a node reaches no other registry, and a pod with another image never starts."""
+    for index, image in enumerate(() if config.nat else config.pre_pull_images):
+        path, registry = ("pre_pull_images", index), image.partition("/")[0]
+        if any(ecr_registry("", registry)) or mirror_is_dual_stack(registry):
+            allowed = "nat: false leaves private repositories in ECR only, by their addresses with .dkr.ecr."
+            fix = "give the address of a copy in ECR of the cluster's region"
+            yield Problem(path=path, given=image, allowed=allowed, fix=fix, related=_NAT)
+        elif region := _region(config):
+            yield from _of_the_region(path, image, registry, region)
+
+
+def _of_the_region(path: Path, given: str, registry: str, region: str) -> Problems:
+    if (there := registry_region(registry)) != region:
+        allowed = f"it is in {there}, and nat: false makes endpoints of {region} only, the region of availability_zones"
+        fix = f"copy it to a registry of {region}, and give that address"
+        yield Problem(path=path, given=given, allowed=allowed, fix=fix, related=_WITH_ZONES)
 
 
 @ClusterConfig.rule
@@ -285,13 +315,7 @@ def training_subnet_holds_the_nodes(config: ClusterConfig) -> Problems:
 
 
 def _subnet_holds_nodes(vpc_cidr: str, zones: int, node_groups: Mapping[str, GpuNodeGroupConfig]) -> Problems:
-    """Reject node groups that need more addresses than the subnet of their zone has.
-
-    Args:
-        vpc_cidr: Range of the VPC.
-        zones: Number of zones that share it.
-        node_groups: Those of one zone, by name.
-    """
+    """Reject node groups of one zone that need more addresses than its subnet has."""
     prefix = private_subnet_prefix(vpc_cidr, zones)
     free = usable_addresses(prefix) - _EKS_ADDRESSES - MOST_SYSTEM_NODES * ADDRESSES_PER_NODE
     wanted = {name: each.maximum * (ADDRESSES_PER_NODE - 1 + each.ip_interfaces) for name, each in node_groups.items()}

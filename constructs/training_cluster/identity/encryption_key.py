@@ -21,12 +21,7 @@ class TrainingKey(kms.Key):
     """
 
     def __init__(self, scope: Construct, id: str) -> None:
-        """Define the key.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-        """
+        """Define the key."""
         super().__init__(
             scope,
             id,

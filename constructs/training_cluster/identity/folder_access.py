@@ -22,16 +22,7 @@ _DELETE = ("s3:DeleteObject",)
 def allow_folder(
     scope: Construct, role: iam.Role, bucket: s3.IBucket, prefix: str, *, write: bool = True, delete: bool = False
 ) -> None:
-    """Allow a role to list and to read the objects of a folder.
-
-    Args:
-        scope: The role, or a construct above it.
-        role: The role.
-        bucket: The bucket.
-        prefix: Folder of the bucket; `/` for the whole bucket.
-        write: Whether the role writes objects too.
-        delete: Whether it deletes them too.
-    """
+    """Allow a role to list and to read the objects of a folder, `/` for the whole bucket; flags allow changes."""
     folder = prefix.strip("/")
     objects = bucket.arn_for_objects(f"{folder}/*" if folder else "*")
     actions = [*_READ, *(_WRITE if write else ()), *(_DELETE if delete else ())]
@@ -46,10 +37,7 @@ def allow_folder(
 def allow_key_through_s3(role: iam.Role, key: kms.IKey | None, *more: str) -> None:
     """Allow a role to use the key of a bucket, through S3 only: it cannot decrypt a volume or a secret with it.
 
-    Args:
-        role: The role.
-        key: The key; None where the bucket has none.
-        *more: Further actions, beside those that read and write objects.
+    More actions go beside those that read and write objects.
     """
     if key is None:
         return

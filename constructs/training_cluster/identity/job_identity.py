@@ -77,10 +77,6 @@ class JobIdentity(Construct):
     def __init__(self, scope: Construct, id: str, props: JobIdentityProps) -> None:
         """Define role, association and service account.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: `prefix` is empty, is not a folder or has a wildcard, Kubernetes does not allow a name, the
                 cluster has no kubectl, or another construct owns the service account.

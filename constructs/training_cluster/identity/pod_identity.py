@@ -37,8 +37,6 @@ class PodRole(iam.Role):
         """Define the role.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster that the pods run in.
             namespace: Namespace of the pods.
             service_account: Their service account, which need not exist yet.

@@ -12,7 +12,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from training_cluster.checks import KnownChecked
-from training_cluster.monitoring.cluster_metrics import cluster_metric, lustre_free_percent
+from training_cluster.monitoring.cluster_metrics import ClusterMetrics, lustre_free_percent
 from training_cluster.storage.lustre_volume import Lustre
 from training_workloads.validation import matches
 
@@ -55,7 +55,7 @@ class ClusterAlarms(Construct):
         scope: Construct,
         id: str,
         *,
-        cluster_name: str,
+        metrics: ClusterMetrics,
         file_system: Lustre | None,
         gpu_errors: cloudwatch.IMetric,
         email: str | None = None,
@@ -64,18 +64,16 @@ class ClusterAlarms(Construct):
         """Define the alarms.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-            cluster_name: EKS's name of a cluster with Container Insights.
+            metrics: Those of a cluster with Container Insights.
             file_system: The first file system that can run full; None for none.
             gpu_errors: The number of Xid lines.
             email: Address that gets mails; AWS asks it once for consent. Default: no mails, alarms only show.
             encryption_key: Key of the topic. Default: a key defined here, where there is an address.
         """
         super().__init__(scope, id)
-        self.gpus_idle = _gpus_idle(self, cluster_name)
+        self.gpus_idle = _gpus_idle(self, metrics)
         self.all_lustre_nearly_full = [_lustre_nearly_full(self, _LUSTRE, file_system)] if file_system else []
-        self.node_not_ready = _node_not_ready(self, cluster_name)
+        self.node_not_ready = _node_not_ready(self, metrics)
         self.gpu_errors = _gpu_errors(self, gpu_errors)
         self.topic = None if email is None else _topic(self, email, encryption_key)
         for alarm in self.all:
@@ -92,11 +90,7 @@ class ClusterAlarms(Construct):
         return next(iter(self.all_lustre_nearly_full), None)
 
     def add_lustre(self, file_system: Lustre) -> cloudwatch.Alarm:
-        """Define the alarm of a further file system, and return it.
-
-        Args:
-            file_system: The file system that can run full.
-        """
+        """Define the alarm of a further file system that can run full, and return it."""
         number = len(self.all_lustre_nearly_full) + 1
         scope, id = (self._further(), str(number)) if self.all_lustre_nearly_full else (self, _LUSTRE)
         alarm = _lustre_nearly_full(scope, id, file_system)
@@ -112,13 +106,13 @@ class ClusterAlarms(Construct):
             alarm.add_alarm_action(actions.SnsAction(self.topic))
 
 
-def _gpus_idle(scope: Construct, cluster_name: str) -> cloudwatch.Alarm:
+def _gpus_idle(scope: Construct, metrics: ClusterMetrics) -> cloudwatch.Alarm:
     """Return the alarm of idle GPUs; without GPU nodes neither metric has data, and the expression does not alarm."""
     idle = cloudwatch.MathExpression(
         expression=f"IF(gpus > 0 AND busiest < {_IDLE_PERCENT}, 1, 0)",
         using_metrics={
-            "gpus": cluster_metric(cluster_name, "node_gpu_limit", "Maximum"),
-            "busiest": cluster_metric(cluster_name, "node_gpu_utilization", "Maximum"),
+            "gpus": metrics.of_cluster("node_gpu_limit", "Maximum"),
+            "busiest": metrics.of_cluster("node_gpu_utilization", "Maximum"),
         },
         label="GPUs idle",
         period=Duration.minutes(5),
@@ -149,7 +143,7 @@ def _lustre_nearly_full(scope: Construct, id: str, file_system: Lustre) -> cloud
     )
 
 
-def _node_not_ready(scope: Construct, cluster_name: str) -> cloudwatch.Alarm:
+def _node_not_ready(scope: Construct, metrics: ClusterMetrics) -> cloudwatch.Alarm:
     """Return the alarm of nodes; the agent does not count nodes that are not ready in `cluster_failed_node_count`.
 
     https://github.com/open-telemetry/opentelemetry-collector-contrib/blob/main/internal/aws/k8s/k8sclient/node.go
@@ -157,7 +151,7 @@ def _node_not_ready(scope: Construct, cluster_name: str) -> cloudwatch.Alarm:
     return cloudwatch.Alarm(
         scope,
         "NodeNotReady",
-        metric=cluster_metric(cluster_name, "node_status_condition_ready", "Minimum"),
+        metric=metrics.of_cluster("node_status_condition_ready", "Minimum"),
         threshold=1,
         evaluation_periods=_NOT_READY_PERIODS,
         comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,

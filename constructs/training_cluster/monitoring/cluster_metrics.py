@@ -6,6 +6,7 @@ https://github.com/aws/amazon-cloudwatch-agent/blob/main/translator/translate/ot
 `AWS/FSx`: see `lustre_metric`.
 """
 
+from dataclasses import dataclass
 from typing import Any, cast
 
 from aws_cdk import Duration
@@ -16,17 +17,7 @@ from training_cluster.storage.lustre_file_system import lustre_metric
 from training_cluster.storage.lustre_volume import Lustre, capacity_text
 from training_workloads.manifests.values import GI
 
-__all__ = [
-    "cluster_metric",
-    "lustre_free_percent",
-    "lustre_throughput",
-    "own_namespace",
-    "own_per_node",
-    "per_namespace",
-    "per_node",
-    "per_node_total",
-    "sum_of_nodes",
-]
+__all__ = ["ClusterMetrics", "lustre_free_percent", "lustre_throughput"]
 
 _CONTAINER_INSIGHTS = "ContainerInsights"
 _PERIOD = Duration.minutes(5)
@@ -36,91 +27,67 @@ _MINUTE = Duration.minutes(1)
 _NODE = "${PROP('Dim.NodeName')}"
 
 
-def cluster_metric(cluster_name: str, name: str, statistic: str, **options: Any) -> cloudwatch.Metric:
-    """Return one number for the whole cluster, every 5 minutes by default.
+@dataclass(frozen=True, slots=True)
+class ClusterMetrics:
+    """The metrics of one cluster, by the names of Container Insights.
 
-    Args:
-        cluster_name: EKS's name of the cluster.
-        name: Name of a Container Insights metric with the dimension `ClusterName` alone.
-        statistic: Over nodes (or GPUs) and minutes.
-        options: Other options of the CDK's metric.
-    """
-    return cloudwatch.Metric(
-        namespace=_CONTAINER_INSIGHTS,
-        metric_name=name,
-        dimensions_map={"ClusterName": cluster_name},
-        statistic=statistic,
-        **{"period": _PERIOD, **options},
-    )
-
-
-def per_node(cluster_name: str, name: str) -> cloudwatch.MathExpression:
-    """Return one line for each node, found by a search, so that new nodes appear by themselves.
-
-    Args:
-        cluster_name: EKS's name of the cluster.
-        name: Name of a Container Insights metric with the dimensions `ClusterName`, `InstanceId` and `NodeName`.
-    """
-    return _expression(_node_search(cluster_name, name, "Average", _PERIOD), _NODE)
-
-
-def per_node_total(cluster_name: str, name: str, label: str) -> cloudwatch.MathExpression:
-    """Return one line for each node: the sum over its devices, each of which sends a sample.
-
-    Args:
-        cluster_name: EKS's name of the cluster.
-        name: As for `per_node`.
-        label: Text before the node's name.
-    """
-    return _expression(_node_search(cluster_name, name, "Sum", _MINUTE), f"{label} {_NODE}", _MINUTE)
-
-
-def own_namespace(cluster_name: str) -> str:
-    """Return the namespace of the metrics that no add-on sends.
-
-    With the cluster's name: otherwise two clusters of an account would share one counter.
-
-    Args:
+    Attributes:
         cluster_name: EKS's name of the cluster.
     """
-    return f"TrainingCluster/{cluster_name}"
 
+    cluster_name: str
 
-def own_per_node(cluster_name: str, name: str, label: str) -> cloudwatch.MathExpression:
-    """Return one line for each node: the sum over its GPUs and a minute.
+    @property
+    def own_namespace(self) -> str:
+        """The namespace of metrics that no add-on sends: without the name two clusters would share one counter."""
+        return f"TrainingCluster/{self.cluster_name}"
 
-    Args:
-        cluster_name: EKS's name of the cluster.
-        name: Name of a metric of ours with the dimension `NodeName` alone.
-        label: Text before the node's name.
-    """
-    schema = f'{{"{own_namespace(cluster_name)}",NodeName}}'
-    search = f"SEARCH('{schema} MetricName=\"{name}\"', 'Sum', {_MINUTE.to_seconds():.0f})"
-    return _expression(search, f"{label} {_NODE}", _MINUTE)
+    def of_cluster(self, name: str, statistic: str, **options: Any) -> cloudwatch.Metric:
+        """Return one number for the whole cluster, every 5 minutes by default, of a metric with `ClusterName` alone.
 
+        The statistic is over nodes (or GPUs) and minutes.
+        """
+        return cloudwatch.Metric(
+            namespace=_CONTAINER_INSIGHTS,
+            metric_name=name,
+            dimensions_map={"ClusterName": self.cluster_name},
+            statistic=statistic,
+            **{"period": _PERIOD, **options},
+        )
 
-def sum_of_nodes(cluster_name: str, name: str, label: str) -> cloudwatch.MathExpression:
-    """Return one line: the sum over the nodes.
+    def per_node(self, name: str) -> cloudwatch.MathExpression:
+        """Return one line for each node, found by a search, so that new nodes appear by themselves."""
+        return _expression(self._node_search(name, "Average", _PERIOD), _NODE)
 
-    The statistic Sum of the whole cluster's metric would also add up the minutes of a period.
+    def total_per_node(self, name: str, label: str) -> cloudwatch.MathExpression:
+        """Return one line for each node: the sum over its devices, each of which sends a sample."""
+        return _expression(self._node_search(name, "Sum", _MINUTE), f"{label} {_NODE}", _MINUTE)
 
-    Args:
-        cluster_name: EKS's name of the cluster.
-        name: As for `per_node`.
-        label: Name of the line.
-    """
-    return _expression(f"SUM({_node_search(cluster_name, name, 'Average', _PERIOD)})", label)
+    def own_per_node(self, name: str, label: str) -> cloudwatch.MathExpression:
+        """Return one line for each node: the sum of a metric of `own_namespace` over its GPUs and a minute."""
+        schema = f'{{"{self.own_namespace}",NodeName}}'
+        search = f"SEARCH('{schema} MetricName=\"{name}\"', 'Sum', {_MINUTE.to_seconds():.0f})"
+        return _expression(search, f"{label} {_NODE}", _MINUTE)
 
+    def sum_of_nodes(self, name: str, label: str) -> cloudwatch.MathExpression:
+        """Return one line: the sum over the nodes.
 
-def per_namespace(cluster_name: str, name: str) -> cloudwatch.MathExpression:
-    """Return one line for each namespace.
+        The statistic Sum of the whole cluster's metric would also add up the minutes of a period.
+        """
+        return _expression(f"SUM({self._node_search(name, 'Average', _PERIOD)})", label)
 
-    Args:
-        cluster_name: EKS's name of the cluster.
-        name: Name of a Container Insights metric with the dimensions `ClusterName` and `Namespace`.
-    """
-    search = _search("ClusterName,Namespace", cluster_name, name, "Average", _PERIOD)
-    return _expression(search, "${PROP('Dim.Namespace')}")
+    def per_namespace(self, name: str) -> cloudwatch.MathExpression:
+        """Return one line for each namespace."""
+        search = self._search("ClusterName,Namespace", name, "Average", _PERIOD)
+        return _expression(search, "${PROP('Dim.Namespace')}")
+
+    def _node_search(self, name: str, statistic: str, period: Duration) -> str:
+        return self._search("ClusterName,InstanceId,NodeName", name, statistic, period)
+
+    def _search(self, dimensions: str, name: str, statistic: str, period: Duration) -> str:
+        schema = f"{{{_CONTAINER_INSIGHTS},{dimensions}}}"
+        terms = f'MetricName="{name}" ClusterName="{self.cluster_name}"'
+        return f"SEARCH('{schema} {terms}', '{statistic}', {period.to_seconds():.0f})"
 
 
 def lustre_throughput(file_system: Lustre) -> list[cloudwatch.IMetric]:
@@ -151,16 +118,6 @@ def lustre_free_percent(file_system: Lustre) -> cloudwatch.MathExpression:
 
 def _fsx(file_system: Lustre, name: str) -> cloudwatch.Metric:
     return lustre_metric(cast(fsx.IFileSystem, file_system), name)
-
-
-def _node_search(cluster_name: str, name: str, statistic: str, period: Duration) -> str:
-    return _search("ClusterName,InstanceId,NodeName", cluster_name, name, statistic, period)
-
-
-def _search(dimensions: str, cluster_name: str, name: str, statistic: str, period: Duration) -> str:
-    schema = f"{{{_CONTAINER_INSIGHTS},{dimensions}}}"
-    terms = f'MetricName="{name}" ClusterName="{cluster_name}"'
-    return f"SEARCH('{schema} {terms}', '{statistic}', {period.to_seconds():.0f})"
 
 
 def _expression(expression: str, label: str, period: Duration = _PERIOD) -> cloudwatch.MathExpression:

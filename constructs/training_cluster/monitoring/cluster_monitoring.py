@@ -14,15 +14,16 @@ from constructs import Construct
 from training_cluster.checks import AnyCluster, Key, Mirror, valid_cluster
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.lifecycle import after_node_addons
+from training_cluster.log_group import log_group
 from training_cluster.monitoring.alarms import ClusterAlarms, Email
-from training_cluster.monitoring.cluster_metrics import cluster_metric, own_namespace
+from training_cluster.monitoring.cluster_metrics import ClusterMetrics
 from training_cluster.monitoring.dashboard import ClusterDashboard
 from training_cluster.monitoring.gpu_details import LOG_GROUP, GpuDetails, agent_section, scrape_config
 from training_cluster.platform.cluster_addon import cluster_addon
 from training_cluster.single_owner import own
 from training_cluster.stack_order import order_stacks
 from training_cluster.storage.lustre_volume import Lustre
-from training_cluster.suppressions import suppress_policy, suppress_services_log_key
+from training_cluster.suppressions import suppress_policy
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.gpu_metrics import COLLECTED_BY_DEFAULT
 from training_workloads.keywords import checked, keywords_of
@@ -119,7 +120,7 @@ def details_need_kubectl(props: MonitoringProps) -> Problems:
 class _Common(TypedDict):
     """Values that alarms and dashboard share."""
 
-    cluster_name: str
+    metrics: ClusterMetrics
     file_system: Lustre | None
     gpu_errors: cloudwatch.IMetric
 
@@ -144,10 +145,6 @@ class ClusterMonitoring(Construct):
     def __init__(self, scope: Construct, id: str, props: MonitoringProps) -> None:
         """Define add-on, dashboard and alarms.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: `alarm_email` is not one email address, the cluster has a monitoring from another construct, or
                 an argument is of another type.
@@ -157,14 +154,14 @@ class ClusterMonitoring(Construct):
         super().__init__(scope, id)
         # Log groups and add-on have fixed names.
         own(self, cluster, "monitoring")
-        self._cluster_name = name = cluster.cluster_name
+        self._metrics = ClusterMetrics(cluster.cluster_name)
         self.file_systems: list[Lustre] = [file_system] if file_system else []
         self.gpu_details = self._details(props)
-        self.log_groups = self._add_log_groups(name, encryption_key, outlives=not _has_fixed_name(cluster))
+        self.log_groups = self._add_log_groups(encryption_key, outlives=not _has_fixed_name(cluster))
         self.pod_role = self._add_pod_role(cluster)
         self.addon = self._add_addon(cast(eks.ICluster, cluster))
-        self._gpu_errors = self._count_gpu_errors(name)
-        common: _Common = {"cluster_name": name, "file_system": file_system, "gpu_errors": self.metric_gpu_errors()}
+        self._gpu_errors = self._count_gpu_errors()
+        common: _Common = {"metrics": self._metrics, "file_system": file_system, "gpu_errors": self.metric_gpu_errors()}
         self.alarms = ClusterAlarms(self, "Alarms", **common, email=props.alarm_email, encryption_key=encryption_key)
         self.dashboard = ClusterDashboard(
             self, "Dashboard", **common, alarms=self.alarms.all, gpu_details=props.gpu_details
@@ -204,7 +201,7 @@ class ClusterMonitoring(Construct):
             statistic: Over nodes (or GPUs) and minutes. Default: Average.
             options: Other options of the CDK's metric.
         """
-        return cluster_metric(self._cluster_name, name, statistic, **options)
+        return self._metrics.of_cluster(name, statistic, **options)
 
     def metric_gpu_utilization(self, **options: Any) -> cloudwatch.Metric:
         """Return the utilisation of the GPUs in percent. Default: the average of all."""
@@ -227,24 +224,21 @@ class ClusterMonitoring(Construct):
         suppress_policy(role, "maintained by AWS for this agent, whose new releases may call more", _POLICY)
         return role
 
-    def _add_log_groups(self, cluster_name: str, key: kms.IKey | None, *, outlives: bool) -> dict[str, logs.LogGroup]:
+    def _add_log_groups(self, key: kms.IKey | None, *, outlives: bool) -> dict[str, logs.LogGroup]:
         scope = Construct(self, "Logs")
         if key:
             key.grant_encrypt_decrypt(_log_service())
-        groups = {
-            name: logs.LogGroup(
+        return {
+            name: log_group(
                 scope,
                 name,
-                log_group_name=f"/aws/containerinsights/{cluster_name}/{name}",
+                key=key,
+                name=f"/aws/containerinsights/{self._metrics.cluster_name}/{name}",
                 retention=_RETENTION,
-                encryption_key=key,
                 removal_policy=_KEPT if outlives and name == _JOBS_OUTPUT else RemovalPolicy.DESTROY,
             )
             for name in (*_LOG_GROUPS, *([LOG_GROUP] if self.gpu_details else []))
         }
-        for group in groups.values() if key is None else ():
-            suppress_services_log_key(group)
-        return groups
 
     def _add_addon(self, cluster: eks.ICluster) -> eks.Addon:
         # Its pods would create the log groups again if they stayed.
@@ -259,18 +253,18 @@ class ClusterMonitoring(Construct):
         collected: dict[str, Any] = {**_COLLECTED}
         values: dict[str, Any] = {"config": {"logs": {"metrics_collected": collected}}}
         if self.gpu_details:
-            collected["prometheus"] = agent_section(self._cluster_name)
+            collected["prometheus"] = agent_section(self._metrics)
             values["prometheus"] = {"config": scrape_config()}
         return values
 
-    def _count_gpu_errors(self, cluster_name: str) -> logs.MetricFilter:
+    def _count_gpu_errors(self) -> logs.MetricFilter:
         """Count the driver's lines in the kernel log: neither Container Insights nor EKS has a metric of Xids."""
         return logs.MetricFilter(
             self,
             "GpuErrors",
             log_group=self.log_groups["host"],
             filter_pattern=logs.FilterPattern.all_terms("NVRM: Xid"),
-            metric_namespace=own_namespace(cluster_name),
+            metric_namespace=self._metrics.own_namespace,
             metric_name="GpuXidErrors",
             metric_value="1",
         )

@@ -204,7 +204,6 @@ class TrainingBudget(Construct):
 
         Args:
             scope: A stack that outlives the clusters, or a construct in one.
-            id: Id in the scope.
             monthly_usd: Dollars per calendar month.
             email: Address that gets the mails.
 

@@ -6,16 +6,7 @@ from typing import cast
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from training_cluster.monitoring.cluster_metrics import (
-    cluster_metric,
-    lustre_free_percent,
-    lustre_throughput,
-    own_per_node,
-    per_namespace,
-    per_node,
-    per_node_total,
-    sum_of_nodes,
-)
+from training_cluster.monitoring.cluster_metrics import ClusterMetrics, lustre_free_percent, lustre_throughput
 from training_cluster.storage.lustre_volume import Lustre
 from training_workloads.catalog.gpu_metrics import GPU_DETAILS
 
@@ -37,7 +28,7 @@ class ClusterDashboard(cloudwatch.Dashboard):
         scope: Construct,
         id: str,
         *,
-        cluster_name: str,
+        metrics: ClusterMetrics,
         file_system: Lustre | None,
         gpu_errors: cloudwatch.IMetric,
         alarms: Sequence[cloudwatch.IAlarm] = (),
@@ -46,9 +37,7 @@ class ClusterDashboard(cloudwatch.Dashboard):
         """Define the dashboard.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-            cluster_name: EKS's name of a cluster with Container Insights.
+            metrics: Those of a cluster with Container Insights.
             file_system: The first file system of the jobs; None for no graphs of one.
             gpu_errors: The number of Xid lines.
             alarms: Alarms whose state is at the top. Default: none.
@@ -58,25 +47,20 @@ class ClusterDashboard(cloudwatch.Dashboard):
         # Rows to which `add_lustre` adds later.
         self._alarms, self._lustre, self._has_lustre = cloudwatch.Column(), cloudwatch.Column(), False
         self.add_widgets(cast(cloudwatch.IWidget, self._alarms))
-        self.add_widgets(*_gpus(cluster_name))
+        self.add_widgets(*_gpus(metrics))
         if gpu_details:
-            self.add_widgets(*_gpu_details(cluster_name))
-        self.add_widgets(*_efa(cluster_name))
+            self.add_widgets(*_gpu_details(metrics))
+        self.add_widgets(*_efa(metrics))
         self.add_widgets(cast(cloudwatch.IWidget, self._lustre))
-        self.add_widgets(*_nodes_and_jobs(cluster_name))
-        self.add_widgets(*_faults(cluster_name, gpu_errors))
+        self.add_widgets(*_nodes_and_jobs(metrics))
+        self.add_widgets(*_faults(metrics, gpu_errors))
         if alarms:
             self._alarms.add_widget(_status("Alarms", alarms))
         if file_system:
             self._add_graphs(file_system)
 
     def add_lustre(self, file_system: Lustre, alarm: cloudwatch.IAlarm) -> None:
-        """Add the graphs of a further file system, and the state of its alarm.
-
-        Args:
-            file_system: The file system of the jobs.
-            alarm: Its alarm.
-        """
+        """Add the graphs of a further file system, and the state of its alarm."""
         name = file_system.node.id if self._has_lustre else _LUSTRE
         self._alarms.add_widget(_status(f"Alarm of {name}", [alarm]))
         self._add_graphs(file_system, name)
@@ -95,31 +79,31 @@ def _graph(title: str, *lines: cloudwatch.IMetric, axis: cloudwatch.YAxisProps |
     return cloudwatch.GraphWidget(title=title, left=list(lines), left_y_axis=axis, width=_HALF)
 
 
-def _gpus(cluster_name: str) -> list[cloudwatch.IWidget]:
+def _gpus(metrics: ClusterMetrics) -> list[cloudwatch.IWidget]:
     return [
-        _graph("GPU utilisation per node (%)", per_node(cluster_name, "node_gpu_utilization"), axis=_PERCENT),
-        _graph("GPU memory used per node (%)", per_node(cluster_name, "node_gpu_memory_utilization"), axis=_PERCENT),
+        _graph("GPU utilisation per node (%)", metrics.per_node("node_gpu_utilization"), axis=_PERCENT),
+        _graph("GPU memory used per node (%)", metrics.per_node("node_gpu_memory_utilization"), axis=_PERCENT),
     ]
 
 
-def _gpu_details(cluster_name: str) -> list[cloudwatch.IWidget]:
+def _gpu_details(metrics: ClusterMetrics) -> list[cloudwatch.IWidget]:
     return [
-        _graph("Time of a node's GPUs below their clocks (ns/min)", *_lines_of("throttled", cluster_name)),
-        _graph("NVLink errors per node", *_lines_of("nvlink errors", cluster_name)),
+        _graph("Time of a node's GPUs below their clocks (ns/min)", *_lines_of("throttled", metrics)),
+        _graph("NVLink errors per node", *_lines_of("nvlink errors", metrics)),
     ]
 
 
-def _lines_of(group: str, cluster_name: str) -> list[cloudwatch.IMetric]:
+def _lines_of(group: str, metrics: ClusterMetrics) -> list[cloudwatch.IMetric]:
     fields = [counter.field for counter in GPU_DETAILS if counter.group == group]
-    return [own_per_node(cluster_name, field, field.removeprefix("DCGM_FI_DEV_")) for field in fields]
+    return [metrics.own_per_node(field, field.removeprefix("DCGM_FI_DEV_")) for field in fields]
 
 
-def _efa(cluster_name: str) -> list[cloudwatch.IWidget]:
-    received = per_node_total(cluster_name, "node_efa_rx_bytes", "received")
-    sent = per_node_total(cluster_name, "node_efa_tx_bytes", "sent")
+def _efa(metrics: ClusterMetrics) -> list[cloudwatch.IWidget]:
+    received = metrics.total_per_node("node_efa_rx_bytes", "received")
+    sent = metrics.total_per_node("node_efa_tx_bytes", "sent")
     return [
         _graph("EFA traffic per node (bytes/s)", received, sent),
-        _graph("EFA packets dropped per node", per_node_total(cluster_name, "node_efa_rx_dropped", "dropped")),
+        _graph("EFA packets dropped per node", metrics.total_per_node("node_efa_rx_dropped", "dropped")),
     ]
 
 
@@ -129,25 +113,25 @@ def _lustre(file_system: Lustre, name: str) -> cloudwatch.IWidget:
     return cast(cloudwatch.IWidget, cloudwatch.Row(throughput, free))
 
 
-def _nodes_and_jobs(cluster_name: str) -> list[cloudwatch.IWidget]:
-    nodes = cluster_metric(cluster_name, "cluster_node_count", "Maximum").with_(label="nodes, system nodes included")
+def _nodes_and_jobs(metrics: ClusterMetrics) -> list[cloudwatch.IWidget]:
+    nodes = metrics.of_cluster("cluster_node_count", "Maximum").with_(label="nodes, system nodes included")
     return [
         _graph(
             "Nodes, GPUs, and GPUs held by jobs",
             nodes,
-            sum_of_nodes(cluster_name, "node_gpu_limit", "GPUs"),
-            sum_of_nodes(cluster_name, "node_gpu_usage_total", "GPUs held by pods"),
+            metrics.sum_of_nodes("node_gpu_limit", "GPUs"),
+            metrics.sum_of_nodes("node_gpu_usage_total", "GPUs held by pods"),
         ),
         # Container Insights does not know MPIJobs; a running one is a launcher and its workers.
         _graph(
             "Running jobs, as running pods per namespace",
-            per_namespace(cluster_name, "namespace_number_of_running_pods"),
+            metrics.per_namespace("namespace_number_of_running_pods"),
         ),
     ]
 
 
-def _faults(cluster_name: str, gpu_errors: cloudwatch.IMetric) -> list[cloudwatch.IWidget]:
+def _faults(metrics: ClusterMetrics, gpu_errors: cloudwatch.IMetric) -> list[cloudwatch.IWidget]:
     return [
-        _graph("Node ready (1) or not (0)", per_node(cluster_name, "node_status_condition_ready")),
+        _graph("Node ready (1) or not (0)", metrics.per_node("node_status_condition_ready")),
         _graph("Xid lines of the NVIDIA driver", gpu_errors),
     ]

@@ -6,7 +6,7 @@ from typing import Any
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from training_cluster.monitoring.cluster_metrics import own_namespace
+from training_cluster.monitoring.cluster_metrics import ClusterMetrics
 from training_cluster.platform.helm_release import helm_release
 from training_workloads.catalog.gpu_metrics import GPU_DETAILS
 from training_workloads.catalog.nodes import GPU_PRESENT_LABEL, gpu_toleration
@@ -43,8 +43,6 @@ class GpuDetails(Construct):
         """Define the release.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster with the GPU nodes.
             mirror: ECR registry with copies of chart and image. Default: NVIDIA's registry.
 
@@ -76,15 +74,12 @@ class GpuDetails(Construct):
         )
 
 
-def agent_section(cluster_name: str) -> dict[str, Any]:
+def agent_section(metrics: ClusterMetrics) -> dict[str, Any]:
     """Return the agent's settings under `logs.metrics_collected.prometheus`.
 
     https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/ContainerInsights-Prometheus-Setup-configure.html
     (read 2026-11-23). The operator sets the path of `scrape_config`
     (https://github.com/aws/amazon-cloudwatch-agent-operator/pull/258).
-
-    Args:
-        cluster_name: EKS's name of the cluster.
     """
     # A sample of each GPU: the sum is the node's. Other labels, such as `gpu` and `pod`, stay in the log.
     node = {
@@ -94,9 +89,9 @@ def agent_section(cluster_name: str) -> dict[str, Any]:
         "metric_selectors": [f"^{counter.field}$" for counter in GPU_DETAILS],
     }
     return {
-        "cluster_name": cluster_name,
-        "log_group_name": f"/aws/containerinsights/{cluster_name}/{LOG_GROUP}",
-        "emf_processor": {"metric_namespace": own_namespace(cluster_name), "metric_declaration": [node]},
+        "cluster_name": metrics.cluster_name,
+        "log_group_name": f"/aws/containerinsights/{metrics.cluster_name}/{LOG_GROUP}",
+        "emf_processor": {"metric_namespace": metrics.own_namespace, "metric_declaration": [node]},
     }
 
 

@@ -45,10 +45,6 @@ def private_subnet_prefix(cidr: str, zones: int) -> int:
 
     The private subnets share the rest of the range beside the public ones, in equal powers of two; without NAT gateways
     the range of the public subnets stays empty, so that the answer is the same.
-
-    Args:
-        cidr: Address range of the VPC.
-        zones: How many zones it has.
     """
     public = zones << (_ADDRESS_BITS - PUBLIC_SUBNET_PREFIX)
     each = (ipaddress.IPv4Network(cidr).num_addresses - public) // zones
@@ -56,11 +52,7 @@ def private_subnet_prefix(cidr: str, zones: int) -> int:
 
 
 def usable_addresses(prefix: int) -> int:
-    """Return the number of addresses that a subnet has for nodes and pods; AWS keeps five.
-
-    Args:
-        prefix: Prefix length of the subnet.
-    """
+    """Return the number of addresses that a subnet of a prefix length has for nodes and pods; AWS keeps five."""
     return (1 << (_ADDRESS_BITS - prefix)) - _KEPT_BY_AWS
 
 

@@ -44,20 +44,12 @@ _WARNING = (
 
 
 def service_names(*, ssm: bool = False) -> list[str]:
-    """Return the services that nodes without NAT need an interface endpoint of, by the end of their names.
-
-    Args:
-        ssm: Whether Session Manager is reached too.
-    """
+    """Return the services that nodes without NAT need an interface endpoint of, by the end of their names."""
     return [service.short_name for service in cluster_services(ssm=ssm).values()]
 
 
 def cluster_services(*, ssm: bool = False) -> Services:
-    """Return the services that a cluster without NAT needs.
-
-    Args:
-        ssm: Whether Session Manager is reached too.
-    """
+    """Return the services that a cluster without NAT needs, those of Session Manager included on request."""
     return _SERVICES | (_SSM_SERVICES if ssm else {})
 
 
@@ -73,8 +65,6 @@ class ServiceEndpoints(Construct):
         """Define the endpoints.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             vpc: A VPC with isolated subnets; each gets a network interface of every endpoint.
             cidr: Its address range.
             services: The services.

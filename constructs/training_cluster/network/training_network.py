@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from aws_cdk import RemovalPolicy, Stack, Token, region_info
+from aws_cdk import Stack, Token, region_info
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from training_cluster.checks import Key
+from training_cluster.log_group import log_group
 from training_cluster.network.addresses import PUBLIC_SUBNET_PREFIX, VpcCidr
 from training_cluster.network.endpoints import ServiceEndpoints, Services, cluster_services
 from training_cluster.suppressions import (
@@ -19,7 +20,6 @@ from training_cluster.suppressions import (
     suppress,
     suppress_cdks_function,
     suppress_implied_dependency,
-    suppress_services_log_key,
 )
 from training_workloads.catalog.regions import PARTITIONS, partition_of
 from training_workloads.keywords import checked
@@ -43,8 +43,6 @@ _ZONE = re.compile(r"(?P<region>[a-z]{2,4}(-[a-z]+)+-[0-9])[a-z]")
 
 # us-west-2-lax-1a is a local zone, us-east-1-wl1-bos-wlz-1 one of Wavelength.
 _EDGE_ZONE = re.compile(r"[a-z]{2,4}(-[a-z]+)+-[0-9]-[a-z0-9-]+")
-
-_LOGS_KEPT = logs.RetentionDays.THREE_MONTHS
 
 _RESTRICTS_DEFAULT_GROUP = "Custom::VpcRestrictDefaultSGCustomResourceProvider"
 _FUNCTIONS_LOGS = "Logs"
@@ -87,11 +85,7 @@ def _exists(region: str) -> bool:
 
 
 def region_of(zone: str) -> str:
-    """Return the region of a zone.
-
-    Args:
-        zone: Name of an availability zone, such as us-east-1a.
-    """
+    """Return the region of an availability zone."""
     return zone[:-1]
 
 
@@ -141,8 +135,6 @@ class TrainingNetwork(ec2.Vpc):
         """Define the network.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cidr: Address range, /16 to /20.
             availability_zones: Names of two or more zones. Default: the first two zones of the region.
             training_zone: The zone with the GPU capacity, one of `availability_zones`. Default: the first.
@@ -172,7 +164,7 @@ class TrainingNetwork(ec2.Vpc):
         self.training_subnet = self.node_subnets[zones.index(training_zone) if training_zone else 0]
 
     def _log_connections(self, encryption_key: kms.IKey | None) -> logs.LogGroup:
-        group = self._log_group(self, "FlowLogs", encryption_key)
+        group = log_group(self, "FlowLogs", key=encryption_key)
         self.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
         return group
 
@@ -183,22 +175,9 @@ class TrainingNetwork(ec2.Vpc):
         if provider.node.try_find_child(_FUNCTIONS_LOGS):
             return
         assert isinstance(provider, Construct)
-        group = self._log_group(provider, _FUNCTIONS_LOGS, encryption_key)
+        group = log_group(provider, _FUNCTIONS_LOGS, key=encryption_key)
         for function in children_of_type(provider, "AWS::Lambda::Function"):
             function.add_property_override("LoggingConfig", {"LogGroup": group.log_group_name})
-
-    def _log_group(self, scope: Construct, id: str, encryption_key: kms.IKey | None) -> logs.LogGroup:
-        group = logs.LogGroup(
-            scope,
-            id,
-            retention=_LOGS_KEPT,
-            encryption_key=encryption_key,
-            # They concern this VPC only, and a cluster that is created every morning would leave a group every evening.
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        if encryption_key is None:
-            suppress_services_log_key(group)
-        return group
 
     def _suppress_findings(self, *, named_zones: bool) -> None:
         # CDK empties the default security group with a function, because no resource of CloudFormation does.
@@ -232,20 +211,12 @@ def _options(cidr: str, zones: list[str], nat: bool) -> dict[str, Any]:
 
 
 def private_subnets(vpc: ec2.IVpc) -> list[ec2.ISubnet]:
-    """Return the subnets of nodes and kubectl; isolated subnets reach EKS too, and through endpoints the rest of AWS.
-
-    Args:
-        vpc: A VPC, perhaps with neither kind.
-    """
+    """Return the subnets of nodes and kubectl; isolated ones reach EKS too, and through endpoints the rest of AWS."""
     return vpc.private_subnets or vpc.isolated_subnets
 
 
 def training_subnet(vpc: ec2.IVpc) -> ec2.ISubnet | None:
-    """Return the subnet of GPU nodes and Lustre: that of a `TrainingNetwork`, else the first private one, if any.
-
-    Args:
-        vpc: Any VPC.
-    """
+    """Return the subnet of GPU nodes and Lustre: that of a `TrainingNetwork`, else the first private one, if any."""
     return vpc.training_subnet if isinstance(vpc, TrainingNetwork) else next(iter(private_subnets(vpc)), None)
 
 

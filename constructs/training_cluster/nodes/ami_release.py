@@ -40,12 +40,7 @@ def driver_branches(ami_release: Any) -> tuple[int, ...]:
 
 
 def valid_ami_release(ami_release: str | None, kubernetes_version: str | None) -> Problems:
-    """Reject an `ami_release` of another Kubernetes release than the node group's, as EKS does.
-
-    Args:
-        ami_release: Release of the AMI. None: the newest.
-        kubernetes_version: Release of the nodes. None: not known.
-    """
+    """Reject an `ami_release` of another Kubernetes release than the nodes', as EKS does; None fits any."""
     if ami_release is None or kubernetes_version is None or Token.is_unresolved(kubernetes_version):
         return
     if not ami_release.startswith(f"{kubernetes_version}."):

@@ -25,12 +25,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
 
     @checked
     def __init__(self, scope: Construct, id: str, *, vpc: Vpc) -> None:
-        """Define the group.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-            vpc: The VPC of the nodes.
+        """Define the group in the VPC of the nodes.
 
         Raises:
             InputError: `vpc` is not a VPC.
@@ -52,9 +47,6 @@ def cluster_efa_group(cluster: eks.ICluster | eks.Cluster) -> ec2.SecurityGroup:
     """Return the group of all EFA interfaces in a cluster; the first call defines it.
 
     One for all node groups: nodes with different groups could not reach each other, and a job can span node groups.
-
-    Args:
-        cluster: The cluster, ours or one of `aws_eks_v2`, with its VPC.
     """
     scope, id = _place(cluster)
     if group := scope.node.try_find_child(id):

@@ -104,7 +104,6 @@ class GpuNodeGroup(Construct):
         """Define the node group.
 
         Args:
-            scope: A stack, or a construct in one.
             id: Id in the scope; no other node group of the cluster may have it, because the nodes get it as a label.
 
         Raises:

@@ -81,14 +81,7 @@ _LaunchTemplate = ec2.CfnLaunchTemplate
 def root_volume(
     size_gib: int, key: kms.IKey | None, *, mib_per_second: int, iops: int | None = None
 ) -> _LaunchTemplate.BlockDeviceMappingProperty:
-    """Return an encrypted gp3 volume, on the boot device of Amazon Linux.
-
-    Args:
-        size_gib: Size in GiB.
-        key: Its key. Default: the account's key for EBS.
-        mib_per_second: Throughput.
-        iops: I/O operations per second. Default: what the throughput needs.
-    """
+    """Return an encrypted gp3 volume, on the boot device of Amazon Linux, by default with the IOPS that it needs."""
     volume = _LaunchTemplate.EbsProperty(
         volume_type="gp3",
         volume_size=size_gib,
@@ -137,13 +130,11 @@ def maintain(
 def node_identity(instance_type: str, **fixed: Any) -> str:
     """Return the id of the construct around a node group, its launch template and its placement group.
 
+    It is made of the instance type and of the values, in JSON, that do not change while the group exists.
+
     CloudFormation rejects an update of a node group that changes its launch template and anything else
     (https://github.com/aws/aws-cdk/issues/16644). With this id, a change of the kind of nodes makes a new group, and
     deletes the old one: docs/adr/0026-node-groups-are-named-by-what-their-nodes-are.md.
-
-    Args:
-        instance_type: The nodes' type.
-        **fixed: Further values that do not change while the group exists, as values of JSON.
     """
     digest = hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
     return f"{instance_type}-{digest[:8]}"
@@ -155,11 +146,6 @@ def launch_tags(nodes: Construct, *, cluster_name: str, name: str) -> IResolvabl
     They are those that `Tags.of(...)` at any level gives the node group, which itself keeps the autoscaler's only: a
     tag of both would change both, which EKS rejects. EKS copies a node group's tags to nothing
     (https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html, read 2026-11-23).
-
-    Args:
-        nodes: The construct around the node group.
-        cluster_name: Name of the cluster.
-        name: Name of the node group, as the user gave it.
     """
     tags = _LaunchTags({CLUSTER_TAG: cluster_name, NODE_GROUP_LABEL: name, "Name": f"{cluster_name}/{name}"})
     Aspects.of(nodes).add(tags, priority=AspectPriority.READONLY)

@@ -32,10 +32,7 @@ apply() { "$@" || log "error: this failed: $*"; }
 def node_user_data(instance: InstanceType, *, efa: bool, fast_image_pull: bool = False) -> str:
     """Return the user data for the launch template of a managed node group.
 
-    Args:
-        instance: The nodes' type.
-        efa: Whether the nodes have EFA interfaces, whose library uses huge pages.
-        fast_image_pull: Whether images are pulled and unpacked in parallel.
+    The library of EFA uses huge pages. A fast pull downloads and unpacks images in parallel.
     """
     config = node_config(instance, efa=efa, fast_image_pull=fast_image_pull)
     data = ec2.MultipartUserData()

@@ -51,8 +51,6 @@ class SystemNodes(Construct):
         """Define the nodes.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster that the nodes join.
             subnets: Private subnets.
             kubernetes_version: Release of the nodes, the cluster's.

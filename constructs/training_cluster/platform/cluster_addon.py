@@ -26,14 +26,6 @@ def cluster_addon(
     read 2026-11-23): with a new release of the cluster the version here changes, and so the add-on. That of an older
     release is not sent: EKS rejects a version that it does not offer for the cluster's, and the stack fails. A cluster
     of another release than the catalog's, and one of the CDK, gets EKS's default.
-
-    Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
-        cluster: The cluster.
-        name: EKS's name of it.
-        values: Its settings. Default: those of the add-on.
-        kubernetes_version: Release of the cluster. Default: that of a cluster of ours.
     """
     release = kubernetes_version or getattr(cluster, "kubernetes_version", None)
     known = addon_version(name, release) if isinstance(release, str) else None

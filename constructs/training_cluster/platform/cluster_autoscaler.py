@@ -46,9 +46,6 @@ def scale_from_zero_tags(devices: Mapping[str, str]) -> dict[str, str]:
     It reads CPU, memory and GPUs from EC2, and labels and taints from EKS (`eks:DescribeNodegroup`), that of the
     capacity type included (https://github.com/kubernetes/autoscaler/pull/6261). It learns of EFA devices and huge pages
     only here; it takes the tags from the EKS node group, so they need not be on the Auto Scaling group.
-
-    Args:
-        devices: Amounts by the name of the extended resource.
     """
     return {f"{_NODE_TEMPLATE}{name}": amount for name, amount in devices.items()}
 
@@ -74,8 +71,6 @@ class ClusterAutoscaler(Construct):
         """Define the autoscaler.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster with the node groups, ours or one of `aws_eks_v2`; it needs the Pod Identity agent.
             kubernetes_version: Release of the cluster. Default: that of a cluster of ours, else the catalog's newest.
             mirror: ECR registry with copies of chart and image. Default: the Kubernetes project's registry.

@@ -25,8 +25,6 @@ class NvidiaDevicePlugin(Construct):
         """Define the release.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster with the GPU nodes: ours or one of `aws_eks_v2`. NVIDIA's GPU Operator installs the
                 plugin itself.
             mirror: ECR registry with copies of chart and image. Default: NVIDIA's registry.
@@ -56,8 +54,6 @@ class EfaDevicePlugin(Construct):
         """Define the release.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster with the EFA nodes: ours or one of `aws_eks_v2`.
             mirror: ECR registry with copies of chart and image. Default: AWS's registry.
 

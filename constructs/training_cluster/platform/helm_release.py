@@ -26,18 +26,10 @@ def helm_release(
     image_value: Sequence[str] = ("image",),
     wait: bool = False,
 ) -> eks.HelmChart:
-    """Install a chart.
+    """Install a chart; Helm creates a namespace that does not exist.
 
-    Args:
-        scope: A stack, or a construct in one.
-        id: Id in the scope.
-        cluster: The cluster.
-        release: The chart and its version.
-        values: Values of the chart.
-        mirror: Registry with copies of chart and image. Default: the upstream registry.
-        namespace: Its namespace; Helm creates one that does not exist. Default: kube-system.
-        image_value: Path of the value that names the image's repository and tag.
-        wait: Whether the deployment waits until the pods are ready.
+    The image's repository and tag are in the value of the path `image_value`; a mirror has copies of chart and image.
+    With `wait` the deployment waits until the pods are ready.
     """
     if mirror:
         values = _with(values, (*image_value, "repository"), mirrored(release.image, mirror))

@@ -14,7 +14,7 @@ from training_cluster.lifecycle import ClusterDefaults, after_namespaces, after_
 from training_cluster.platform.helm_release import helm_release
 from training_cluster.platform.kueue_values import IMAGE_VALUE, NAMESPACE, configuration, configuration_hash, values
 from training_cluster.single_owner import own
-from training_workloads.catalog.network_layers import HOSTNAME_LABEL
+from training_workloads.catalog.nodes import HOSTNAME_LABEL
 from training_workloads.catalog.versions import KUEUE
 from training_workloads.keywords import checked, keywords_of
 from training_workloads.names import dns_label, dns_subdomain
@@ -143,10 +143,6 @@ class JobQueue(Construct):
     def __init__(self, scope: Construct, id: str, props: JobQueueProps) -> None:
         """Define Kueue and the queue.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: The cluster has a queue from another construct, Kubernetes does not allow a name, two node
                 groups have one name, there are more than 63, or with a topology one has no fixed size, or is in a
@@ -177,10 +173,7 @@ class JobQueue(Construct):
 
     @checked
     def add_node_group(self, group: Annotated[_NodeGroup, Checked(_group)]) -> None:
-        """Count the nodes of one more node group.
-
-        Args:
-            group: A `GpuNodeGroup`.
+        """Count the nodes of one more `GpuNodeGroup`.
 
         Raises:
             InputError: Kubernetes does not allow its name, it is that of another, there are 63 groups, or with a
@@ -192,11 +185,7 @@ class JobQueue(Construct):
         self._apply(self._flavors, nodes.flavor, nodes.resource_flavor(self._topology_of(nodes.levels)))
 
     def add_namespaces(self, names: Iterable[str]) -> None:
-        """Let the jobs of more namespaces enter.
-
-        Args:
-            names: Their names; those that can enter already are ignored.
-        """
+        """Let the jobs of more namespaces enter; those that can enter already are ignored."""
         for namespace in sorted(set(names) - set(self.namespaces)):
             entrance = self._apply(self._entrances, namespace, local_queue(self.queue_name, namespace))
             entrance.node.add_dependency(self._queue)
@@ -247,13 +236,7 @@ def _queued(group: _NodeGroup) -> QueuedNodes:
 
 
 def valid_flavor(path: Path, group: str, taken: Collection[str]) -> Problems:
-    """Reject a node group whose flavor Kubernetes rejects, the queue has already, or is one too many.
-
-    Args:
-        path: Where the user named the group.
-        group: Its name.
-        taken: Flavors of the groups before it.
-    """
+    """Reject a node group whose flavor Kubernetes rejects, the queue has already, or is one too many."""
     flavor = flavor_name(group)
     if flavor == LAUNCHER_FLAVOR:
         allowed, fix = f"the queue's flavor {flavor!r} is that of the pods without GPUs", "give the group another name"
@@ -277,10 +260,6 @@ def fits_a_topology(group: str, spec: Any) -> Problems:
     (https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html), and a group that can have none now and
     some later has no fixed size (https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/; both read
     2026-11-23).
-
-    Args:
-        group: Its name.
-        spec: Its `GpuNodeGroupSpec`.
     """
     if spec.capacity_type == "CAPACITY_BLOCK":
         allowed = (

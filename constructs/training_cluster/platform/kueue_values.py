@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from training_workloads.catalog.network_layers import HOSTNAME_LABEL
+from training_workloads.catalog.nodes import HOSTNAME_LABEL
 
 __all__ = ["IMAGE_VALUE", "NAMESPACE", "configuration", "configuration_hash", "values"]
 
@@ -72,9 +72,6 @@ def configuration(namespaces: Iterable[str]) -> str:
 
     The chart makes the `namespaceSelector` of each kind of job from `managedJobsNamespaceSelector`. So a Kueue that
     does not answer stops new jobs where a queue is, and nothing else in the cluster.
-
-    Args:
-        namespaces: Namespaces with an entrance to the queue.
     """
     selected = {"key": _NAMESPACE_NAME, "operator": "In", "values": sorted(namespaces)}
     ours = {
@@ -93,9 +90,7 @@ def configuration_hash(text: str) -> str:
 def values(configuration: str, configuration_hash: str) -> dict[str, Any]:
     """Return the values of the chart.
 
-    Args:
-        configuration: Kueue's configuration.
-        configuration_hash: Its hash: Kueue reads the configuration when it starts, so a new one starts new pods.
+    Kueue reads the configuration when it starts, so a new hash of it starts new pods.
     """
     return {
         "controllerManager": {

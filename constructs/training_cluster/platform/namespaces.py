@@ -31,8 +31,6 @@ class Namespaces(Construct):
         """Define the namespaces.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster.
             names: Their names; `default` always exists and is ignored.
 
@@ -47,10 +45,7 @@ class Namespaces(Construct):
 
     @checked
     def add(self, names: NamespaceNames) -> None:
-        """Define more namespaces.
-
-        Args:
-            names: Their names; those that exist here, and `default`, are ignored.
+        """Define more namespaces; those that exist here, and `default`, are ignored.
 
         Raises:
             InputError: Kubernetes does not allow a name, or another construct defines the namespace.

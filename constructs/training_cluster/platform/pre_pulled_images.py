@@ -56,8 +56,6 @@ class PrePulledImages(Construct):
         """Define the DaemonSet.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster: ours or one of `aws_eks_v2`.
             images: Addresses of images, such as `repository.repository_uri_for_tag("1")`.
 

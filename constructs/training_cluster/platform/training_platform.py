@@ -36,8 +36,6 @@ class TrainingPlatform(Construct):
         """Define the parts.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster: ours or one of `aws_eks_v2`.
             gang_scheduler: Scheduler that starts all workers of a job together or not at all: `volcano`, or the name
                 of one with the coscheduling plugin. Install it in the cluster. Default: none.

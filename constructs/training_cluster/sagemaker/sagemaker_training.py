@@ -46,11 +46,7 @@ _READ_LOGS = ("logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEve
 
 
 def sagemaker_services(*, notebook: bool = False) -> Services:
-    """Return the services that jobs reach through endpoints where their VPC has no NAT.
-
-    Args:
-        notebook: Whether the VPC has a notebook instance, which submits jobs.
-    """
+    """Return the services that jobs, and a notebook that submits them, reach through endpoints in a VPC without NAT."""
     return _SERVICES | (_NOTEBOOK_SERVICES if notebook else {})
 
 
@@ -90,10 +86,6 @@ class SageMakerTraining(Construct):
     def __init__(self, scope: Construct, id: str, props: SageMakerTrainingProps) -> None:
         """Define role, group and rules.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: An argument is of another type, a prefix is no folder, the VPC has no private subnet, or a stack
                 would wait for itself.
@@ -126,11 +118,7 @@ class SageMakerTraining(Construct):
         return self.security_group.connections
 
     def grant_submit(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal the actions of `trainctl sagemaker`: the outputs, the image's digest, jobs and their logs.
-
-        Args:
-            grantee: The principal, such as a role of a team.
-        """
+        """Allow the actions of `trainctl sagemaker`: the outputs, the image's digest, jobs and their logs."""
         stack = Stack.of(self)
         jobs = stack.format_arn(service="sagemaker", resource="training-job", resource_name="*")
         group = stack.format_arn(service="logs", resource="log-group:/aws/sagemaker/TrainingJobs")

@@ -106,10 +106,6 @@ class TrainingNotebook(Construct):
     def __init__(self, scope: Construct, id: str, props: NotebookProps) -> None:
         """Define the notebook instance.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: An argument is of another type, or SageMaker does not allow a value.
         """

@@ -69,10 +69,6 @@ class SageMakerTrainingRole(iam.Role):
     def __init__(self, scope: Construct, id: str, props: TrainingRoleProps) -> None:
         """Define the role.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: An argument is of another type, a prefix is no folder, or a stack would wait for itself.
         """
@@ -90,12 +86,7 @@ class SageMakerTrainingRole(iam.Role):
         allow_network_interfaces(self)
 
     def allow_objects(self, role: iam.Role, *, delete: bool = False) -> None:
-        """Allow a role the same objects: to read the data sets, and to read and write the results.
-
-        Args:
-            role: The role, such as that of a notebook instance.
-            delete: Whether it deletes results too.
-        """
+        """Allow a role the same objects: to read the data sets, and to read, write or delete the results."""
         allow_folder(role, role, self._bucket, self._data_prefix, write=False)
         allow_folder(role, role, self._bucket, self._results_prefix, delete=delete)
         # SageMaker asks for kms:Encrypt where the output of a job names the key.
@@ -114,11 +105,8 @@ def sagemaker_principal() -> iam.IPrincipal:
 def allow_logs(role: iam.Role, kind: str) -> None:
     """Allow a role to write the logs of its jobs.
 
-    SageMaker creates the group with the first log of the account: ADR 0025 says why no stack owns it.
-
-    Args:
-        role: The role.
-        kind: The last part of the log group's name, such as TrainingJobs.
+    SageMaker creates the group with the first log of the account: ADR 0025 says why no stack owns it. Its kind, such as
+    TrainingJobs, ends the group's name.
     """
     group = Stack.of(role).format_arn(service="logs", resource=f"log-group:/aws/sagemaker/{kind}")
     streams = f"{group}:*"

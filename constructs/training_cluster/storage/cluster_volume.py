@@ -33,14 +33,7 @@ class Volume(Construct):
     def __init__(
         self, scope: Construct, id: str, *, cluster: eks.ICluster | eks.Cluster, file_system: Any, claim: str
     ) -> None:
-        """Own the claim's name in the cluster.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-            cluster: The cluster with the driver of the file system.
-            file_system: The file system.
-            claim: Name of the claim, and of the volume.
+        """Own the name of the claim, and of the volume, in the cluster.
 
         Raises:
             InputError: Another construct owns the name, or the stack of the file system waits for this one.
@@ -66,10 +59,7 @@ class Volume(Construct):
 def valid_nodes(name: str, cluster: Any, file_system: Any) -> Problems:
     """Reject a cluster that was imported without its security group, where rules must name it.
 
-    Args:
-        name: The argument of the cluster, as the user typed it.
-        cluster: The cluster.
-        file_system: Its rules are open already where it was imported without a security group.
+    A file system that was imported without a security group is open to the nodes already.
     """
     groups = getattr(getattr(file_system, "connections", None), "security_groups", None)
     if groups and is_a(cluster, "cluster_name"):

@@ -20,8 +20,8 @@ from training_cluster.storage.cluster_volume import Volume, valid_nodes
 from training_workloads.jobs.volumes import EFS_CLAIM
 from training_workloads.keywords import checked, keywords_of
 from training_workloads.mpijob.programs import UID
-from training_workloads.platform.efs_volume import EfsVolumeChart
 from training_workloads.platform.file_systems import efs_access_point_id, efs_id
+from training_workloads.platform.volumes import EfsVolumeChart
 from training_workloads.spec import Checked, Spec
 from training_workloads.validation import MISSING, Problem, Problems, check
 
@@ -78,8 +78,6 @@ class ElasticFileSystem(efs.FileSystem):
         """Define the file system.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             vpc: The VPC of the subnets.
             subnets: Subnets of its mount targets, one in each zone whose nodes mount it. Default: the VPC's private
                 subnets, or its isolated ones if it has no other.
@@ -92,7 +90,10 @@ class ElasticFileSystem(efs.FileSystem):
         """
         order_stacks(scope, id, vpc=vpc, encryption_key=encryption_key)
         self.vpc = vpc
-        self.security_group = _security_group(scope, f"{id}SecurityGroup", vpc)
+        # A mount target opens no connections.
+        self.security_group = ec2.SecurityGroup(
+            scope, f"{id}SecurityGroup", vpc=vpc, description="Elastic File System", allow_all_outbound=False
+        )
         chosen = _one_in_each_zone(private_subnets(vpc)) if subnets is None else list(subnets)
         super().__init__(
             scope,
@@ -127,10 +128,6 @@ class ElasticFileSystem(efs.FileSystem):
         scope: Construct, id: str, attributes: ElasticFileSystemAttributes
     ) -> "ImportedElasticFileSystem":
         """Import an existing file system; `aws efs describe-access-points` shows its two ids.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
 
         Raises:
             InputError: A value is not an EFS id, or `security_group` is of another type.
@@ -167,11 +164,6 @@ def _one_in_each_zone(subnets: Sequence[ec2.ISubnet]) -> list[ec2.ISubnet]:
     for subnet in subnets:
         first.setdefault(subnet.availability_zone, subnet)
     return list(first.values())
-
-
-def _security_group(scope: Construct, id: str, vpc: ec2.IVpc) -> ec2.SecurityGroup:
-    # A mount target opens no connections.
-    return ec2.SecurityGroup(scope, id, vpc=vpc, description="Elastic File System", allow_all_outbound=False)
 
 
 def _add_folder(file_system: efs.FileSystem) -> efs.AccessPoint:
@@ -240,8 +232,6 @@ class ElasticVolume(Volume):
         """Define the volume.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             cluster: The cluster with the EFS CSI driver, which a `TrainingCluster` gets.
             file_system: The file system: one of this library, imported or not, or one of the CDK.
             access_point: Its folder that the volume shows; required with a file system of the CDK. Default: that of the
@@ -278,13 +268,7 @@ class ElasticVolume(Volume):
 
 
 def open_nfs_port(scope: Construct, connections: ec2.Connections, clients: ec2.ISecurityGroup) -> None:
-    """Define the rules that admit clients to the mount targets of a file system.
-
-    Args:
-        scope: Where the rules are defined.
-        connections: Those of the file system.
-        clients: The security group of the clients.
-    """
+    """Define the rules that admit clients to the mount targets of a file system with some connections."""
     for number, group in enumerate(connections.security_groups):
         ports = range(_NFS, _NFS + 1)
         allow_tcp(scope, str(number), group=group, peer=clients, ports=ports, description="NFS from its clients")

@@ -2,16 +2,15 @@
 
 from typing import Any, Final
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration
 from aws_cdk import aws_codebuild as codebuild
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from training_cluster.checks import Bucket, Key, Repository
-from training_cluster.suppressions import suppress, suppress_services_log_key, suppress_wildcard
+from training_cluster.log_group import log_group
+from training_cluster.suppressions import suppress, suppress_wildcard
 from training_workloads.keywords import checked
 
 __all__ = ["ImageBuild"]
@@ -21,8 +20,6 @@ _SOURCE: Final = "images/source.zip"
 # Horovod takes 10 minutes on 2 cores, and a base with CUDA has about 10 GB.
 _COMPUTER = codebuild.ComputeType.LARGE
 _LIMIT = Duration.hours(2)
-
-_LOGS_KEPT = logs.RetentionDays.THREE_MONTHS
 
 # `trainctl image build` sets the variables. A build argument is a line, so that its value may have blanks.
 _PUSH = """\
@@ -54,8 +51,6 @@ class ImageBuild(codebuild.Project):
         """Define the project.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             repository: Where it pushes images.
             bucket: Versioned bucket of the folders, which are uploaded as `images/source.zip`.
             encryption_key: Key of the logs and of the build's files. Default: keys of CloudWatch and of S3.
@@ -64,7 +59,7 @@ class ImageBuild(codebuild.Project):
             InputError: An argument is of another type.
         """
         self._bucket = bucket
-        self._logs = _log_group(scope, f"{id}Logs", encryption_key)
+        self._logs = log_group(scope, f"{id}Logs", key=encryption_key)
         super().__init__(
             scope,
             id,
@@ -83,11 +78,7 @@ class ImageBuild(codebuild.Project):
         suppress(self, why, "AwsSolutions-CB3", "CKV_AWS_316")
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal the actions of `trainctl image build --with codebuild`: upload, start, follow the log.
-
-        Args:
-            grantee: The principal, such as a role of a team.
-        """
+        """Allow the actions of `trainctl image build --with codebuild`: upload, start, follow the log."""
         self._bucket.grant_put(grantee, _SOURCE)
         self._logs.grant_read(grantee)
         return iam.Grant.add_to_principal(
@@ -133,12 +124,3 @@ def _environment(repository: ecr.IRepository) -> codebuild.BuildEnvironment:
         privileged=True,
         environment_variables={name: codebuild.BuildEnvironmentVariable(value=value) for name, value in given.items()},
     )
-
-
-def _log_group(scope: Construct, id: str, encryption_key: kms.IKey | None) -> logs.LogGroup:
-    group = logs.LogGroup(
-        scope, id, retention=_LOGS_KEPT, encryption_key=encryption_key, removal_policy=RemovalPolicy.DESTROY
-    )
-    if encryption_key is None:
-        suppress_services_log_key(group)
-    return group

@@ -22,8 +22,6 @@ class ImageRepository(ecr.Repository):
         """Define the repository.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             encryption_key: Key of the images; a repository keeps the key that it was created with. Default: a key of
                 ECR.
 

@@ -166,10 +166,6 @@ class LustreFileSystem(LustreFileSystemBase):
     def __init__(self, scope: Construct, id: str, props: LustreFileSystemProps) -> None:
         """Define the file system.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: FSx does not offer the combination, an argument is of another type, or its stack waits for
                 this one.
@@ -193,10 +189,6 @@ class LustreFileSystem(LustreFileSystemBase):
         scope: Construct, id: str, attributes: LustreFileSystemAttributes
     ) -> LustreFileSystemBase:
         """Import an existing file system; `aws fsx describe-file-systems` shows its values.
-
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
 
         Raises:
             InputError: A value is not of a Lustre file system.
@@ -307,13 +299,7 @@ class _ImportedLustreFileSystem(LustreFileSystemBase):
 def open_lustre_ports(
     scope: Construct, file_system: LustreFileSystemBase | fsx.LustreFileSystem, clients: ec2.ISecurityGroup
 ) -> None:
-    """Define the rules between the servers of a file system and its clients, in both directions.
-
-    Args:
-        scope: Where the rules are defined.
-        file_system: One of this library, imported or not, or one of the CDK.
-        clients: The security group of the clients.
-    """
+    """Define the rules between the servers of a file system and its clients, in both directions."""
     for number, servers in enumerate(file_system.connections.security_groups):
         rules = Construct(scope, str(number))
         for ports in _PORTS:

@@ -70,10 +70,6 @@ class LustreVolume(Volume):
     def __init__(self, scope: Construct, id: str, props: LustreVolumeProps) -> None:
         """Define the volume.
 
-        Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
-
         Raises:
             InputError: The cluster has no kubectl, or such a volume from another construct; the file system is of
                 another kind or its stack waits for this one, `mirror` is not an ECR registry, or Kubernetes

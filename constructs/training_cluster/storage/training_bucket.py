@@ -47,8 +47,6 @@ class TrainingBucket(s3.Bucket):
         """Define the bucket.
 
         Args:
-            scope: A stack, or a construct in one.
-            id: Id in the scope.
             encryption_key: Key of the objects. FSx for Lustre uses it too: see `TrainingKey`. Default: a key of S3.
 
         Raises:

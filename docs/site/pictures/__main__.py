@@ -3,13 +3,23 @@
 import sys
 from pathlib import Path
 
-from docs.site.lint_rules import rules_page
 from docs.site.pictures.graphviz import drawn
 from docs.site.pictures.layers_picture import layers_picture
 from docs.site.plan_validation import seed_chart, validation_page
 from setup.source_tree import ROOT
+from training_workloads.lint.rules import EVERY_RULE
 
 FOLDER = ROOT / "docs/pictures"
+
+_RULES_HEAD = """# Rules of the lint
+
+[Lint](lint.md) explains how to run them. Issues without a repository's name are those of
+[kubeflow/mpi-operator](https://github.com/kubeflow/mpi-operator/issues).
+`make pictures` writes this page from the rules in `workloads/training_workloads/lint/rules/`.
+
+| rule | level | what it finds | evidence |
+|---|---|---|---|
+"""
 
 
 def derived() -> dict[Path, str]:
@@ -17,6 +27,12 @@ def derived() -> dict[Path, str]:
     pictures = {path.with_suffix(".svg"): drawn(path.read_text()) for path in sorted(FOLDER.glob("*.dot"))}
     pictures[FOLDER / "layers.svg"] = drawn(layers_picture())
     return pictures | {ROOT / "docs/lint-rules.md": rules_page()} | plan_files()
+
+
+def rules_page() -> str:
+    """Return the page as Markdown: a row for each rule, in their order."""
+    rows = (f"| `{rule.id}` | {rule.level} | {rule.finds} | {rule.evidence} |\n" for rule in EVERY_RULE)
+    return _RULES_HEAD + "".join(rows)
 
 
 def plan_files() -> dict[Path, str]:

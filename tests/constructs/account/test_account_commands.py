@@ -8,8 +8,7 @@ from tests.constructs.account.conftest import Clock, Command, Kubernetes
 from tests.constructs.account.stubbed_account import StubbedAccount
 from tests.constructs.account.test_teardown import CREATED, answer_events, answer_state
 from training_cluster.account import preflight
-from training_cluster.account.ami_checks import ami_releases_exist
-from training_cluster.account.bootstrap_checks import account_is_bootstrapped
+from training_cluster.account.version_checks import account_is_bootstrapped, ami_releases_exist
 
 CONFIG = "node_groups: {gpu: {instance_type: p5.48xlarge}}\n"
 

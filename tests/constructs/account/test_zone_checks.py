@@ -2,9 +2,10 @@ from typing import Any
 
 import pytest
 
-from tests.constructs.account.stubbed_account import VIRGINIA, StubbedAccount, deployment
+from tests.constructs.account.stubbed_account import EXISTING_VPC, VIRGINIA, StubbedAccount, deployment
 from tests.constructs.instance_types import RETIRED
 from training_cluster.account.zone_checks import (
+    subnets_have_addresses,
     zones_are_accepted_by_eks,
     zones_are_of_the_region,
     zones_offer_the_instance_types,
@@ -179,3 +180,67 @@ def test_a_named_zone_is_not_replaced_by_one_that_eks_rejects() -> None:
     zones = {"availability_zones": ["us-east-1b", "us-east-1c"], "lustre": {"availability_zone": "us-east-1b"}}
     (found,) = zones_offer_the_instance_types(deployment(account, **zones))
     assert found.remedy == "EKS accepts no control plane where it is offered (us-east-1a): choose another region"
+
+
+STACK = {
+    "Cluster": ("AWS::EKS::Cluster", "training"),
+    "Private": ("AWS::EC2::Subnet", "subnet-1"),
+    "Public": ("AWS::EC2::Subnet", "subnet-2"),
+}
+SYSTEM = [("system", "m5.xlarge")] * 3
+
+
+@pytest.mark.parametrize(("free", "state"), [(21, "ok"), (20, "failed")])
+def test_free_addresses_are_compared_with_the_nodes_that_may_start(free: int, state: str) -> None:
+    account = StubbedAccount()
+    account.answer_stack(STACK)
+    subnets = [
+        {"AvailabilityZone": "us-west-2a", "MapPublicIpOnLaunch": public, "AvailableIpAddressCount": count}
+        for public, count in ((False, free), (True, 59))
+    ]
+    expected = {"Filters": [{"Name": "subnet-id", "Values": ["subnet-1", "subnet-2"]}]}
+    account.answer("ec2", "describe_subnets", {"Subnets": subnets}, expected)
+    account.answer_zones()
+    account.answer_instances(*SYSTEM, ("gpu", "p5.48xlarge"))
+    (found,) = subnets_have_addresses(deployment(account))
+    # One of two nodes runs; the other takes 20 addresses for pods and one for itself.
+    assert (found.check, found.state) == ("addresses in us-west-2a", state)
+    assert (found.actual, found.needed) == (f"{free} free", "21 for the nodes that may start")
+
+
+def test_a_zone_without_a_private_subnet_is_named() -> None:
+    account = StubbedAccount()
+    account.answer_stack(STACK)
+    account.answer_subnets()
+    account.answer_zones()
+    account.answer_instances()
+    (found,) = subnets_have_addresses(deployment(account))
+    assert (found.state, found.actual) == ("failed", "the VPC has no private subnet there")
+
+
+def test_before_the_deployment_there_is_nothing_to_count() -> None:
+    account = StubbedAccount()
+    account.answer_no_stack()
+    (found,) = subnets_have_addresses(deployment(account))
+    assert (found.state, found.actual) == (
+        "skipped",
+        "there is no TrainingClusterStack yet; the file's own check has counted them",
+    )
+
+
+@pytest.mark.parametrize(("free", "state"), [(105, "ok"), (104, "failed")])
+def test_the_subnets_of_an_existing_vpc_are_counted_before_the_deployment(free: int, state: str) -> None:
+    account = StubbedAccount()
+    # A node gets an address in a subnet that gives public ones, too.
+    account.answer_subnets(
+        {"AvailabilityZone": "us-west-2a", "MapPublicIpOnLaunch": True, "AvailableIpAddressCount": free},
+        {"AvailabilityZone": "us-west-2b", "MapPublicIpOnLaunch": False, "AvailableIpAddressCount": 9},
+    )
+    account.answer_no_stack()
+    (found,) = subnets_have_addresses(deployment(account, existing_vpc=EXISTING_VPC))
+    # Two nodes and three system nodes, of 21 each.
+    assert (found.check, found.state) == ("addresses in us-west-2a", state)
+    assert found.needed == "105 for the nodes that may start"
+    assert found.remedy == (
+        "" if state == "ok" else "lower max_size, or name a larger subnet in existing_vpc.private_subnet_ids"
+    )

@@ -10,7 +10,10 @@ from aws_cdk.assertions import Template
 from tests.constructs.keyword import problems_of
 from tests.constructs.site import Site, properties
 from training_cluster.monitoring.alarms import ClusterAlarms, Email
+from training_cluster.monitoring.cluster_metrics import ClusterMetrics
 from training_cluster.storage.lustre_file_system import LustreFileSystem
+
+METRICS = ClusterMetrics("training")
 
 
 def alarms(site: Site, *, capacity: float = 4800, **options: Any) -> ClusterAlarms:
@@ -23,7 +26,7 @@ def alarms(site: Site, *, capacity: float = 4800, **options: Any) -> ClusterAlar
         capacity_gib=capacity,
     )
     xids = cloudwatch.Metric(namespace="Gpus", metric_name="Xids", statistic="Sum")
-    return ClusterAlarms(site.stack, "Alarms", cluster_name="training", file_system=lustre, gpu_errors=xids, **options)
+    return ClusterAlarms(site.stack, "Alarms", metrics=METRICS, file_system=lustre, gpu_errors=xids, **options)
 
 
 def alarm(template: Template, name: str) -> dict[str, Any]:

@@ -6,9 +6,11 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.site import Site, properties
+from training_cluster.monitoring.cluster_metrics import ClusterMetrics
 from training_cluster.monitoring.dashboard import ClusterDashboard
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 
+METRICS = ClusterMetrics("training")
 PER_NODE = "{ContainerInsights,ClusterName,InstanceId,NodeName}"
 
 
@@ -22,7 +24,7 @@ def dashboard(site: Site, **options: Any) -> dict[str, dict[str, Any]]:
         bucket=s3.Bucket(site.stack, "Bucket"),
     )
     xids = cloudwatch.Metric(namespace="Gpus", metric_name="Xids", statistic="Sum", label="Xid lines")
-    ClusterDashboard(site.stack, "Dashboard", cluster_name="training", file_system=lustre, gpu_errors=xids, **options)
+    ClusterDashboard(site.stack, "Dashboard", metrics=METRICS, file_system=lustre, gpu_errors=xids, **options)
     (made,) = properties(site.template(), "AWS::CloudWatch::Dashboard")
     parts = made["DashboardBody"]["Fn::Join"][1]
     body = "".join(part if isinstance(part, str) else "known-at-deployment" for part in parts)

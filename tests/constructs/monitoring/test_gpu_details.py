@@ -15,6 +15,7 @@ from aws_cdk import aws_eks_v2 as eks
 
 from tests.constructs.site import Site, properties
 from training_cluster import ClusterMonitoring
+from training_cluster.monitoring.cluster_metrics import ClusterMetrics
 from training_cluster.monitoring.gpu_details import agent_section, scrape_config
 from training_workloads import InputError
 from training_workloads.catalog.gpu_metrics import GPU_DETAILS
@@ -45,7 +46,7 @@ def scraped(output: str) -> list[dict[str, str]]:
 
 def metrics(output: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], list[int]]:
     """Return the samples that become metrics, by name and dimensions, before the agent subtracts the last ones."""
-    (declared,) = agent_section("training")["emf_processor"]["metric_declaration"]
+    (declared,) = agent_section(ClusterMetrics("training"))["emf_processor"]["metric_declaration"]
     found: dict[Any, list[int]] = {}
     for labels in scraped(output):
         source = ";".join(labels.get(name, "") for name in declared["source_labels"])

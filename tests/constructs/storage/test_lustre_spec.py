@@ -4,8 +4,7 @@ from typing import Any
 import pytest
 from aws_cdk import Token
 
-from training_cluster.storage.data_repository import DataRepository
-from training_cluster.storage.lustre_spec import LustreSpec
+from training_cluster.storage.lustre_spec import DataRepository, LustreSpec
 from training_workloads import InputError
 
 DATA = DataRepository(path="/data", prefix="data")

@@ -15,7 +15,7 @@ from training.coco import shapes
 from training.coco.convert import __main__ as convert
 from training.records.conversion import shard_processes
 from training.records.conversion.shard_plan import Shard
-from training.records.conversion.shard_processes import Conversion
+from training.records.conversion.shard_writer import Conversion
 
 COUNTS = ("--train-shards", "2", "--validation-shards", "1")
 

@@ -15,8 +15,8 @@ from training.coco.batches import Batch, BatchPipeline, Settings
 from training.coco.coco_example import RecordedObject
 from training.coco.coco_records import CocoRecords
 from training.coco.padded_shapes import PaddedShapes
-from training.records import bucket_order, rank_records
-from training.records.numbered_records import Team
+from training.records import epoch_order, rank_records, run_data
+from training.records.run_data import Data
 from training.records.shard_files import index_path
 from training.runtime.errors import RankError, UserError
 from training.runtime.position import Position, Segment
@@ -34,7 +34,7 @@ def settings(**changed: Any) -> Settings:
 
 
 def opened(folder: Path, split: str = "train") -> CocoRecords:
-    return coco_records.load(folder, split, team=Team(), skip_damaged=False)
+    return coco_records.load(folder, split, skip_damaged=False)
 
 
 def pipeline(folder: Path, split: str = "train", **changed: Any) -> BatchPipeline:
@@ -43,7 +43,9 @@ def pipeline(folder: Path, split: str = "train", **changed: Any) -> BatchPipelin
 
 def every(source: BatchPipeline, epoch: int = 0, batch_size: int = 1, **share: int) -> list[Batch]:
     rank = {"rank": 0, "size": 1} | share
-    order = bucket_order.training(source.buckets, (), batch_size=batch_size, seed=0, epoch=epoch, **rank)
+    order = epoch_order.training(
+        len(source.buckets), (), buckets=source.buckets, batch_size=batch_size, seed=0, epoch=epoch, **rank
+    )
     return list(source.training(order, epoch))
 
 
@@ -191,10 +193,10 @@ class Ranks:
     def validation(self) -> list[list[Batch]]:
         return [list(self._data(rank).validation_batches()) for rank in range(self._size)]
 
-    def _data(self, rank: int) -> run_images.Data:
+    def _data(self, rank: int) -> Data:
         alone = SimpleNamespace(rank=lambda: rank, size=lambda: self._size)
-        self._patch.setattr(run_images, "ranks", alone)
-        self._patch.setattr(rank_records, "team", Team)
+        for module in (run_data, rank_records):
+            self._patch.setattr(module, "ranks", alone)
         self._patch.setattr(run_images, "on_rank_zero", lambda work: work())
         return run_images.load(self._folder, self._settings, batch_size=self._batch_size)
 
@@ -301,7 +303,7 @@ def test_a_skipped_record_is_not_counted_in_an_evaluation(tmp_path: Path) -> Non
     content = example(GOOD, 64, 64)
     records = write(tmp_path, [content, b"damaged", content], [(7, 64, 64)] * 3, "validation")
     source = BatchPipeline(records, settings(skip_damaged=True))
-    order = bucket_order.evaluation(source.buckets, batch_size=2, rank=0, size=1)
+    order = epoch_order.evaluation(len(source.buckets), buckets=source.buckets, batch_size=2, rank=0, size=1)
     found = list(source.evaluation(order))
     assert sum(float(tf.reduce_sum(batch.weights)) for batch in found) == 2
 
@@ -310,7 +312,7 @@ def test_a_rank_without_another_record_of_the_bucket_takes_one_of_another_rank(t
     content = example(GOOD, 64, 64)
     records = write(tmp_path, [b"damaged", content], [(7, 64, 64)] * 2, "validation")
     source = BatchPipeline(records, settings(skip_damaged=True))
-    order = bucket_order.evaluation(source.buckets, batch_size=1, rank=0, size=2)
+    order = epoch_order.evaluation(len(source.buckets), buckets=source.buckets, batch_size=1, rank=0, size=2)
     (batch,) = source.evaluation(order)
     assert (batch.keys.numpy()[0, 0], float(batch.weights[0])) == (1, 0.0)
 

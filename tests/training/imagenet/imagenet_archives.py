@@ -3,7 +3,7 @@
 import base64
 import io
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,17 +67,17 @@ def tar(contents: Mapping[str, bytes], mode: Literal["w", "w:gz"] = "w") -> byte
     return stream.getvalue()
 
 
-def devkit() -> bytes:
+def devkit(ids: Mapping[int, str] = DEVKIT_IDS, truth: Sequence[int] = TRUTH) -> bytes:
     kind = np.dtype([("ILSVRC2012_ID", object), ("WNID", object), ("num_children", object)])
-    entries = np.array([[(number, synset, int(number > 3))] for number, synset in DEVKIT_IDS.items()], kind)
+    entries = np.array([[(number, synset, int(number > 3))] for number, synset in ids.items()], kind)
     meta = io.BytesIO()
     scipy.io.savemat(meta, {"synsets": entries})
-    truth = "".join(f"{number}\n" for number in TRUTH).encode()
+    numbers = "".join(f"{number}\n" for number in truth).encode()
     folder = "ILSVRC2012_devkit_t12"
     contents = {
         f"{folder}/readme.txt": b"",
         f"{folder}/data/meta.mat": meta.getvalue(),
-        f"{folder}/data/ILSVRC2012_validation_ground_truth.txt": truth,
+        f"{folder}/data/ILSVRC2012_validation_ground_truth.txt": numbers,
     }
     return tar(contents, "w:gz")
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from training.imagenet.convert import __main__ as convert
 from training.records import shard_files
 from training.records.conversion.shard_plan import Shard
-from training.records.conversion.shard_processes import Conversion
+from training.records.conversion.shard_writer import Conversion
 
 COUNTS = ("--train-shards", "4", "--validation-shards", "2")
 

@@ -123,6 +123,18 @@ def test_rejects_a_damaged_development_kit(folder: Path, damage: str) -> None:
     assert validation_error(folder).endswith("; download it again")
 
 
+@pytest.mark.parametrize("name", ["../../../escaped", "/tmp/escaped", "n0144076", "n01440764/.."])
+def test_a_class_is_no_other_folder(folder: Path, name: str) -> None:
+    path = folder / archives.DEVKIT
+    path.write_bytes(imagenet_archives.devkit({1: name}, [1] * 6))
+    assert (
+        validation_error(folder) == f"{path} has the class {name!r}, but a class is n and 8 digits; download it again"
+    )
+    path.write_bytes(imagenet_archives.devkit({1: "n01440764"}, [1] * 6))
+    split = archives.validation(folder / archives.VALIDATION, path)
+    assert {image.synset for image in split.images} == {"n01440764"}
+
+
 def test_ignores_folders_and_hidden_files_in_an_archive(tmp_path: Path) -> None:
     path = tmp_path / "val.tar"
     with tarfile.open(path, "w") as archive:

@@ -12,7 +12,6 @@ import pytest
 from tests.training.imagenet import imagenet_archives
 from training.imagenet import class_folders
 from training.records import jpeg_folder
-from training.records.numbered_records import Team
 from training.runtime import files
 
 ROOT = Path(__file__).parents[3]
@@ -72,7 +71,7 @@ def test_both_archives_become_class_folders(source: Path, tmp_path: Path, capsys
 def test_the_training_programs_read_the_folders(source: Path, tmp_path: Path) -> None:
     output = tmp_path / "imagenet"
     place(source, output)
-    records = jpeg_folder.load(output, "validation", team=Team(), classes=3)
+    records = jpeg_folder.load(output, "validation", classes=3)
     names = [records.where(number).rpartition("/")[2] for number in range(len(records))]
     labels = {name: records.image(b"", number)[1] for number, name in enumerate(names)}
     assert labels["ILSVRC2012_val_00000001.JPEG"] == 3

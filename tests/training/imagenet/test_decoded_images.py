@@ -7,12 +7,12 @@ import pytest
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from tests.training.imagenet_data import example, jpeg, write_shards
+from tests.training.imagenet_data import example, jpeg, run_settings, write_shards
 from training.imagenet.decoded_images import Estimate, estimate
 from training.imagenet.input_pipeline import InputPipeline, Settings
 from training.records import epoch_order
-from training.records.dataset import open_split
-from training.records.numbered_records import Records, Team
+from training.records.numbered_records import Records
+from training.records.rank_records import open_split
 
 CLASSES = 3
 SIZES = [(300, 400), (400, 300), (256, 256), (40, 50), (600, 257)]
@@ -34,12 +34,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def open_train(folder: Path) -> Records:
-    return open_split(folder, "train", classes=CLASSES, team=Team())
+    return open_split(folder, "train", classes=CLASSES)
 
 
 def pipeline(records: Records, kept: range | None, **changes: Any) -> InputPipeline:
-    given = {"image_size": 64, "classes": CLASSES, "threads": 2, "min_crop_area": 0.25, **changes}
-    return InputPipeline(records, Settings(**given), kept)
+    machine = {name: changes.pop(name) for name in ("device", "dali") if name in changes}
+    run = run_settings(**{"image_size": 64, "classes": CLASSES, "min_crop_area": 0.25, **changes})
+    return InputPipeline(records, Settings(run=run, threads=2, **machine), kept)
 
 
 def epoch_of(made: InputPipeline, epoch: int, start_step: int = 0) -> list[list[NDArray[Any]]]:
@@ -99,11 +100,11 @@ def test_a_skipped_record_is_replaced_in_every_epoch(tmp_path: Path, capsys: pyt
     # A PNG image is damage with each kind of cache.
     examples[11] = example(11, 1, tf.io.encode_png(np.zeros((30, 30, 3), np.uint8)).numpy())
     write_shards(tmp_path, examples, 2)
-    made = pipeline(open_train(tmp_path), range(20), skip_damaged=True)
+    made = pipeline(open_train(tmp_path), range(20), on_bad_data="skip")
     epoch_of(made, 0)
     assert made.skipped_records == {3, 7, 11}
     warm = epoch_of(made, 1)
-    assert_same(warm, epoch_of(pipeline(open_train(tmp_path), range(20), skip_damaged=True), 1))
+    assert_same(warm, epoch_of(pipeline(open_train(tmp_path), range(20), on_bad_data="skip"), 1))
     warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: skipped: ")]
     assert len(warnings) == 6
 

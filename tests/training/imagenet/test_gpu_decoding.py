@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.training.imagenet_data import example, write_shards
+from tests.training.imagenet_data import example, run_settings, write_shards
 from training.imagenet.gpu_decoding import GpuDecoder
 from training.imagenet.image_work import EncodedBatch
 from training.imagenet.input_pipeline import InputPipeline, Settings
 from training.records import epoch_order
-from training.records.dataset import open_split
-from training.records.numbered_records import Team
+from training.records.rank_records import open_split
 from training.runtime.errors import UserError
 
 with_dali = pytest.mark.skipif(
@@ -31,8 +30,9 @@ def photograph(number: int) -> bytes:
 
 
 def pipeline(folder: Path, **changes: Any) -> InputPipeline:
-    given = {"image_size": 64, "classes": 1, "threads": 2, "min_crop_area": 0.2, **changes}
-    return InputPipeline(open_split(folder, "train", classes=1, team=Team()), Settings(**given))
+    machine = {name: changes.pop(name) for name in ("device", "dali") if name in changes}
+    run = run_settings(**{"image_size": 64, "classes": 1, "min_crop_area": 0.2, **changes})
+    return InputPipeline(open_split(folder, "train", classes=1), Settings(run=run, threads=2, **machine))
 
 
 def test_says_what_to_install_without_dali(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_dali_skips_the_records_that_tensorflow_skips(tmp_path: Path) -> None:
     examples[3] = example(3, 1, photograph(3)[:700])
     write_shards(tmp_path, examples, 2)
     order = epoch_order.training(20, (), batch_size=5, rank=0, size=1, seed=0, epoch=0)
-    made = pipeline(tmp_path, dali=True, skip_damaged=True)
+    made = pipeline(tmp_path, dali=True, on_bad_data="skip")
     assert len(list(made.training(order, 0))) == 4
     assert made.skipped_records == {3}
     with pytest.raises(UserError, match=r"record 3 at byte .* does not decode"):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tests.training.imagenet_data import jpeg
 from training.imagenet.image_decoding import decode, evaluation_window, to_float, training_window
-from training.records.epoch_choices import epoch_key, mirrored
+from training.records.pipeline import epoch_key, mirrored
 
 
 def number(value: int) -> tf.Tensor:

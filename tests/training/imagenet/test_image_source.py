@@ -56,7 +56,7 @@ def test_rejects_a_folder_with_another_layout(tmp_path: Path) -> None:
     assert message(tmp_path) == f"{given} nothing; give the folder with {LAYOUT}"
     touch(tmp_path, "ILSVRC2012_img_train.tar.part", *"bcdef")
     assert message(tmp_path) == (
-        f"{given} ILSVRC2012_img_train.tar.part, b, c, d, e and 1 more; give the folder with {LAYOUT}"
+        f"{given} ILSVRC2012_img_train.tar.part, b, c, d, e, and 1 more; give the folder with {LAYOUT}"
     )
     assert message(tmp_path / "b") == (
         f"'--source' is {tmp_path}/b, which is not a folder; give the folder with {LAYOUT}"

@@ -240,8 +240,8 @@ def test_a_full_disk_keeps_the_finished_shards(
 
     def full(handle: int) -> None:
         calls.append(handle)
-        # After the 15th, the shard itself: of its folder, a failed one is a warning.
-        if len(calls) > 15:
+        # After the 13th, the shard itself: of its folder, a failed one is a warning.
+        if len(calls) > 13:
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(handle)
 

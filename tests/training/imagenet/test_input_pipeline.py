@@ -8,25 +8,27 @@ import pytest
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from tests.training.imagenet_data import example, jpeg, write_shards
+from tests.training.imagenet_data import example, jpeg, run_settings, write_shards
 from training.imagenet.input_pipeline import Batch, InputPipeline, Settings, SyntheticPipeline
 from training.records import epoch_order
-from training.records.data_threads import data_threads
-from training.records.dataset import open_split
 from training.records.epoch_order import Order
-from training.records.numbered_records import Records, Team
+from training.records.numbered_records import Records
+from training.records.rank_records import open_split
 from training.records.shard_files import index_path
+from training.runtime.cores import data_threads
 from training.runtime.errors import UserError
 
 CLASSES = 3
 
 
 def settings(**changes: Any) -> Settings:
-    return Settings(**{"image_size": 16, "classes": CLASSES, "threads": 2, "min_crop_area": 0.08, **changes})
+    machine = {name: changes.pop(name) for name in ("threads", "device", "dali") if name in changes}
+    run = run_settings(**{"image_size": 16, "classes": CLASSES, "min_crop_area": 0.08, **changes})
+    return Settings(run=run, **{"threads": 2, **machine})
 
 
 def open_train(folder: Path) -> Records:
-    return open_split(folder, "train", classes=CLASSES, team=Team())
+    return open_split(folder, "train", classes=CLASSES)
 
 
 def examples(count: int) -> list[bytes]:
@@ -114,7 +116,7 @@ def test_another_epoch_or_seed_has_other_crops_and_flips(folder: Path) -> None:
 def test_crops_and_flips_follow_the_settings(folder: Path) -> None:
     records, order = open_train(folder), order_of([range(50)])
     (usual,) = InputPipeline(records, settings()).training(order, epoch=0)
-    (other,) = InputPipeline(records, settings(min_crop_area=0.9, mirror=False)).training(order, epoch=0)
+    (other,) = InputPipeline(records, settings(min_crop_area=0.9, mirror="off")).training(order, epoch=0)
     assert usual.flips.numpy().any()
     assert not other.flips.numpy().any()
     assert (usual.images.numpy() != other.images.numpy()).mean() > 0.8
@@ -197,7 +199,7 @@ def test_reports_the_place_of_a_damaged_record(folder: Path, content: bytes | No
 def test_labels_that_count_from_0_are_not_skipped(folder: Path) -> None:
     rewrite(folder, {20: example(20, label=0)})
     with pytest.raises(UserError) as caught:
-        list(InputPipeline(open_train(folder), settings(skip_damaged=True)).training(in_epoch(50), epoch=0))
+        list(InputPipeline(open_train(folder), settings(on_bad_data="skip")).training(in_epoch(50), epoch=0))
     path, offset = place(folder, 20)
     assert str(caught.value) == (
         f"{path}: record 3 at byte {offset} has the label 0, but labels are 1 to 3 with '--classes' 3; convert the "
@@ -220,10 +222,10 @@ def test_replaces_a_skipped_record_by_the_one_before_it(folder: Path, capsys: py
     for where in places[3:]:
         damage(folder, int(flat[where]))
     for start in (0, 2, 4):
-        pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
+        pipeline = InputPipeline(open_train(folder), settings(on_bad_data="skip"))
         assert_same([arrays(each) for each in pipeline.training(order, 0, start)], expected[start:])
         capsys.readouterr()
-    pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
+    pipeline = InputPipeline(open_train(folder), settings(on_bad_data="skip"))
     for _ in range(2):
         assert len(list(pipeline.training(order, 0))) == 6
     assert pipeline.skipped_records == {int(flat[where]) for where in places}
@@ -236,7 +238,7 @@ def test_replaces_a_skipped_record_by_the_one_before_it(folder: Path, capsys: py
 
 def test_an_evaluation_does_not_count_skipped_records(folder: Path) -> None:
     rewrite(folder, {20: example(20, label=4)})
-    pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
+    pipeline = InputPipeline(open_train(folder), settings(on_bad_data="skip"))
     batches = list(pipeline.evaluation(epoch_order.evaluation(50, batch_size=8, rank=0, size=1)))
     assert len(batches) == 7
     assert sum(batch.weights.numpy().sum() for batch in batches) == 49
@@ -246,7 +248,7 @@ def test_an_evaluation_does_not_count_skipped_records(folder: Path) -> None:
 
 def test_a_rank_with_only_damaged_records_ends_the_run(folder: Path) -> None:
     rewrite(folder, {number: b"" for number in range(50)})
-    pipeline = InputPipeline(open_train(folder), settings(skip_damaged=True))
+    pipeline = InputPipeline(open_train(folder), settings(on_bad_data="skip"))
     with pytest.raises(UserError, match="all records of this rank are damaged; convert the dataset again"):
         list(pipeline.training(in_epoch(50), epoch=0))
 
@@ -255,15 +257,15 @@ def test_a_deleted_shard_ends_the_run_even_with_skipping(folder: Path) -> None:
     records = open_train(folder)
     (folder / "train-00001-of-00003").unlink()
     with pytest.raises(UserError, match=r"train-00001-of-00003 cannot be read \(No such file or directory\)"):
-        list(InputPipeline(records, settings(skip_damaged=True)).training(in_epoch(50), epoch=0))
+        list(InputPipeline(records, settings(on_bad_data="skip")).training(in_epoch(50), epoch=0))
 
 
 def test_reads_the_undamaged_records_of_a_truncated_shard(folder: Path) -> None:
     path = folder / "train-00001-of-00003"
     os.truncate(path, path.stat().st_size - 10)
-    records = open_split(folder, "train", classes=CLASSES, team=Team(), skip_damaged=True)
+    records = open_split(folder, "train", classes=CLASSES, skip_damaged=True)
     assert (len(records), records.damaged) == (49, 1)
-    pipeline = InputPipeline(records, settings(skip_damaged=True))
+    pipeline = InputPipeline(records, settings(on_bad_data="skip"))
     (batch,) = pipeline.training(order_of([[32, 33, 48]]), epoch=0)
     # Record 33, the last of the shard, is damaged; the numbers after it decrease by one.
     assert batch.labels.numpy().tolist() == [32 % 3, 34 % 3, 49 % 3]

@@ -1,12 +1,13 @@
 """A tiny network, and batches of one bright rectangle or disc for each object."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from training.coco.batches import Batch
 from training.mask_rcnn.architecture import SMALL, Boxes
 
 SIDE, OBJECTS, CELLS = 64, 100, 112
@@ -31,30 +32,20 @@ TINY = dataclasses.replace(
 TINY_FROZEN_NORMALIZATION = dataclasses.replace(TINY, frozen_normalization=True)
 
 
-class MadeBatch(NamedTuple):
-    """The part of a batch that training uses."""
-
-    images: Any
-    sizes: Any
-    boxes: Any
-    labels: Any
-    masks: Any
-    keys: Any
-
-
-def made_batch(labels: list[list[int]], seed: int = 0, size: tuple[int, int] = (SIDE, SIDE - 4)) -> MadeBatch:
+def made_batch(labels: list[list[int]], seed: int = 0, size: tuple[int, int] = (SIDE, SIDE - 4)) -> Batch:
     """Return an image for each list: a random box for each label, 1 to 3, or -1 for a crowd region."""
     random = np.random.default_rng(seed)
     made = [_image(own, random, size) for own in labels]
     images, boxes, padded, masks = (np.stack(each) for each in zip(*made, strict=True))
     sizes = np.tile(np.array(size, np.int32), [len(labels), 1])
     keys = random.integers(2**31, size=(len(labels), 2)).astype(np.int32)
-    return MadeBatch(*(tf.constant(each) for each in (images, sizes, boxes, padded, masks, keys)))
+    others = (np.arange(len(labels)), sizes, np.ones(len(labels), np.float32))
+    return Batch(*(tf.constant(each) for each in (images, sizes, boxes, padded, masks, keys, *others)))
 
 
-def part(batch: MadeBatch, begin: int, end: int) -> MadeBatch:
+def part(batch: Batch, begin: int, end: int) -> Batch:
     """Return some of the images."""
-    return MadeBatch(*(each[begin:end] for each in batch))
+    return Batch(*(each[begin:end] for each in batch))
 
 
 def _image(labels: list[int], random: np.random.Generator, size: tuple[int, int]) -> tuple[NDArray[Any], ...]:

@@ -19,7 +19,7 @@ from training.mask_rcnn.losses import losses
 from training.mask_rcnn.recipe import throughput
 from training.runtime import horovod_ranks, watchdog
 from training.runtime.network import make_network
-from training.runtime.train_step import StepOptions, make_train_step
+from training.runtime.train_step import make_train_step
 
 horovod_ranks.init()
 truth = Truth(annotations=Path(sys.argv[1]), coco_ids=[3, 8])
@@ -36,8 +36,10 @@ before = [weight.numpy() for weight in network.model.trainable_variables]
 recipe = throughput(epochs=1)
 step = make_train_step(
     network,
-    lambda *tensors: losses(network.model, type(whole)(*tensors), TINY_FROZEN_NORMALIZATION),
-    StepOptions(decay=recipe.decay, clip_norm=recipe.clip_norm, groups=1),
+    lambda *tensors: losses(network.model, Batch(*tensors), TINY_FROZEN_NORMALIZATION),
+    decay=recipe.decay,
+    clip_norm=recipe.clip_norm,
+    deterministic=True,
 )
 network.optimizer.learning_rate = 0.02
 share = len(whole.images) // hvd.size()
@@ -107,8 +109,8 @@ def batches() -> Iterator[Batch]:
         weights = [1.0] * len(numbers) + [0.0] * (2 - len(numbers))
         numbers = [*numbers, own[-1], own[-1]][:2]
         objectless = made_batch([[], []], size=(SIDE, SIDE))
-        yield Batch(
-            *objectless._replace(keys=tf.constant([[number, 0] for number in numbers], tf.int32)),
+        yield objectless._replace(
+            keys=tf.constant([[number, 0] for number in numbers], tf.int32),
             ids=tf.constant([1000 - number for number in numbers], tf.int64),
             originals=tf.fill([2, 2], 2 * SIDE),
             weights=tf.constant(weights),
@@ -136,7 +138,7 @@ measured = evaluation.evaluate(step_of, noted(), truth, seen, keep=3)
 answers["results"] = {name: str(value) for name, value in sorted(measured.results.items())}
 answers["same on every rank"] = len({str(each) for each in hvd.allgather_object(answers["results"], name="all")}) == 1
 answers["curves"] = sorted(measured.curves or {})
-answers["seen"] = [len(each.found.labels) for each in seen]
+answers["seen"] = [len(found.labels) for _, found in seen]
 watchdog.finished()
 if hvd.rank() == 0:
     print(json.dumps(answers), flush=True)

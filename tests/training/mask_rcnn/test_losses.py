@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.training.mask_rcnn.made_batch import CELLS, TINY, TINY_FROZEN_NORMALIZATION, MadeBatch, made_batch, part
+from tests.training.mask_rcnn.made_batch import CELLS, TINY, TINY_FROZEN_NORMALIZATION, made_batch, part
+from training.coco.batches import Batch
 from training.mask_rcnn import roi_align, sampling
 from training.mask_rcnn.architecture import Architecture
 from training.mask_rcnn.losses import losses, mask_targets
@@ -25,7 +26,7 @@ def made_model(architecture: Architecture = TINY) -> tf.keras.Model:
     return build(architecture)
 
 
-def step(model: tf.keras.Model, batch: MadeBatch, architecture: Architecture = TINY) -> Step:
+def step(model: tf.keras.Model, batch: Batch, architecture: Architecture = TINY) -> Step:
     with tf.GradientTape() as tape:
         found = losses(model, batch, architecture)
         total = tf.add_n(list(found.values()))
@@ -146,7 +147,7 @@ def test_xla_compiles_the_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     model, batch = made_model(), made_batch(OBJECTS[:2])
 
     def compiled(*tensors: tf.Tensor) -> Mapping[str, tf.Tensor]:
-        return losses(model, MadeBatch(*tensors), TINY)
+        return losses(model, Batch(*tensors), TINY)
 
     found = tf.function(compiled, jit_compile=True, autograph=False)(*batch)
     for name, loss in losses(model, batch, TINY).items():

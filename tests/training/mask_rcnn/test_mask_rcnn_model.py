@@ -9,7 +9,7 @@ import tensorflow as tf
 from tests.training.mask_rcnn.made_batch import TINY, made_batch
 from training.mask_rcnn.__main__ import GRADIENTS
 from training.mask_rcnn.architecture import RESNET50_FPN
-from training.mask_rcnn.model import build, load_backbone, of_images
+from training.mask_rcnn.model import build, network_of, of_images
 from training.resnet50 import model as resnet50
 from training.runtime.network import make_network
 
@@ -110,8 +110,7 @@ def test_a_saved_model_is_the_same_network(tmp_path: Path) -> None:
 def test_the_backbone_takes_the_weights_of_a_trained_classifier(tmp_path: Path) -> None:
     trained = resnet50.network(64, 10, TINY.blocks, TINY.width)
     trained.save(tmp_path / "model.keras", save_format="keras")
-    model = build(TINY)
-    load_backbone(model, tmp_path / "model.keras")
+    model = network_of(TINY, "float32", tmp_path / "model.keras").model
     images = np.random.default_rng(0).normal(size=(1, 64, 64, 3)).astype(np.float32)
     last = [layer for layer in trained.layers if isinstance(layer, tf.keras.layers.ReLU)][-1]
     expected = tf.keras.Model(trained.input, last.output)(images, training=False)

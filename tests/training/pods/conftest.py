@@ -1,6 +1,7 @@
 """Workers on this machine: addresses of the loopback with an sshd's name, and an ssh that runs commands here."""
 
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -31,6 +32,14 @@ class Sshd:
         # Wakes the thread that accepts; close() would not.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """Unblock the signals that a program in this process has blocked: elsewhere the process ends with the program."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    yield
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 
 from tests.training.mpirun import PATIENCE, ROOT
+from training.pods.host_reports import KEY
 
 _PROGRAMS = ("ip", "mount", "unshare")
 
@@ -101,6 +102,7 @@ class NamespaceHost:
         namespaces = ["unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc"]
         entry = [sys.executable, "-m", "training.pods.sagemaker", *words]
         settings = {"FOLDER": str(self.folder), "NAME": self.name, "FULL": full, "ROOM": str(room_kib)}
+        settings[KEY] = "a key of the job"
         self.ended = None
         with (self.folder / "log").open("wb") as log:
             self.process = subprocess.Popen(

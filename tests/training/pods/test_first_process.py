@@ -54,7 +54,7 @@ def test_the_program_starts_with_the_signals_of_a_shell() -> None:
 @pytest.mark.parametrize("words", [[], ["--"], ["--", "mpirnu", "-np"]])
 def test_rejects_a_program_that_does_not_exist(words: list[str]) -> None:
     with pytest.raises(UserError) as caught:
-        first_process.command_of(words, "mpirun")
+        first_process.command_like("mpirun")(words[1:])
     given = " ".join(words[1:])
     assert str(caught.value) == f"the command is '{given}'; give a program of the image after '--', such as mpirun"
 
@@ -69,10 +69,6 @@ def test_a_program_that_the_kernel_cannot_run_is_a_users_mistake(tmp_path: Path)
         f"'{script}' cannot be run: Exec format error; give a script whose first line names its interpreter, such as"
     )
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
-
-
-def test_the_command_follows_the_dashes() -> None:
-    assert first_process.command_of(["--", "sh", "--", "-c"], "mpirun") == ("sh", "--", "-c")
 
 
 def test_threads_that_start_within_signals_blocked_keep_them_blocked() -> None:

@@ -175,7 +175,7 @@ def test_the_first_host_waits_for_those_that_still_have_time_to_come(reports: Ho
 
 
 def test_a_host_that_comes_after_the_first_one_has_failed_learns_the_end() -> None:
-    first, second = (Host(name, ADDRESSES, 60) for name in ADDRESSES)
+    first, second = (Host(name, ADDRESSES, 60, SECRET) for name in ADDRESSES)
     ends: list[Decision] = []
 
     def run_first() -> None:
@@ -209,6 +209,8 @@ def _port(monkeypatch: pytest.MonkeyPatch) -> None:
 # The first is where the server is.
 ADDRESSES = ("127.0.0.1", "127.0.0.2")
 
+SECRET = "a key of the job"
+
 
 def in_thread(action: Callable[[], object]) -> threading.Thread:
     thread = threading.Thread(target=action, daemon=True)
@@ -217,7 +219,7 @@ def in_thread(action: Callable[[], object]) -> threading.Thread:
 
 
 def test_hosts_wait_for_each_other_and_end_with_the_same_decision() -> None:
-    first, second = (Host(name, ADDRESSES, 60) for name in ADDRESSES)
+    first, second = (Host(name, ADDRESSES, 60, SECRET) for name in ADDRESSES)
     ends: list[Decision] = []
 
     def run_second() -> None:
@@ -236,7 +238,7 @@ def test_hosts_wait_for_each_other_and_end_with_the_same_decision() -> None:
 
 def test_a_host_ends_its_ranks_when_the_job_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_reports, "_SETTLE_SECONDS", 0.2)
-    first, second = (Host(name, ADDRESSES, 60) for name in ADDRESSES)
+    first, second = (Host(name, ADDRESSES, 60, SECRET) for name in ADDRESSES)
     with first.serve():
         in_thread(second.wait_for_start)
         assert first.wait_for_start()
@@ -251,7 +253,7 @@ def test_a_host_ends_its_ranks_when_the_job_has_ended(monkeypatch: pytest.Monkey
 
 def test_a_host_keeps_to_the_end_while_it_ends_its_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_reports, "GONE_SECONDS", 0.0)
-    first, second = (Host(name, ADDRESSES, 60) for name in ADDRESSES)
+    first, second = (Host(name, ADDRESSES, 60, SECRET) for name in ADDRESSES)
     with first.serve():
         in_thread(second.wait_for_start)
         assert first.wait_for_start()
@@ -267,7 +269,7 @@ def test_a_host_keeps_to_the_end_while_it_ends_its_ranks(monkeypatch: pytest.Mon
 
 def test_a_host_ends_when_the_first_one_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_reports, "GONE_SECONDS", 0.3)
-    first, second = (Host(name, ADDRESSES, 60) for name in ADDRESSES)
+    first, second = (Host(name, ADDRESSES, 60, SECRET) for name in ADDRESSES)
     with first.serve():
         thread = in_thread(first.wait_for_start)
         assert second.wait_for_start()
@@ -282,7 +284,7 @@ def test_a_host_ends_when_the_first_one_is_gone(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_host_ends_when_the_first_one_is_gone_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_reports, "GONE_SECONDS", 0.3)
-    first, second = (Host(name, [*ADDRESSES, "127.0.0.3"], 600) for name in ADDRESSES)
+    first, second = (Host(name, [*ADDRESSES, "127.0.0.3"], 600, SECRET) for name in ADDRESSES)
     started: list[bool] = []
     with first.serve():
         thread = in_thread(lambda: started.append(second.wait_for_start()))
@@ -304,7 +306,7 @@ def test_a_host_whose_first_host_never_answers_names_it(monkeypatch: pytest.Monk
 
 
 def test_a_late_first_host_is_waited_for(capfd: pytest.CaptureFixture[str]) -> None:
-    first, second = (Host(name, ADDRESSES, 60) for name in ADDRESSES)
+    first, second = (Host(name, ADDRESSES, 60, SECRET) for name in ADDRESSES)
     started: list[bool] = []
     thread = in_thread(lambda: started.append(second.wait_for_start()))
     time.sleep(0.5)
@@ -329,19 +331,56 @@ def test_a_late_first_host_is_waited_for(capfd: pytest.CaptureFixture[str]) -> N
     ],
 )
 def test_rejects_an_invalid_report_of_a_host(body: bytes) -> None:
-    first = Host("127.0.0.1", ADDRESSES, 60)
+    first = Host("127.0.0.1", ADDRESSES, 60, SECRET)
     with first.serve():
-        connection = http.client.HTTPConnection("127.0.0.1", host_reports.PORT, timeout=60)
-        connection.request("POST", "/", body)
-        assert connection.getresponse().status == 400
+        assert post(body)[0] == 400
+        status, answer = post(json.dumps({"host": "127.0.0.2"}).encode())
+        assert (status, json.loads(answer)["missing"]) == (200, ["127.0.0.1"])
+
+
+def post(body: bytes, *, key: str = SECRET, source: str = "127.0.0.1") -> tuple[int, bytes]:
+    """Send a report to the first host, from an address of this machine."""
+    connection = http.client.HTTPConnection("127.0.0.1", host_reports.PORT, timeout=60, source_address=(source, 0))
+    try:
+        connection.request("POST", "/", body, {"X-Signature": host_reports._signature(key, body)})
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
         connection.close()
-        connection.request("POST", "/", json.dumps({"host": "127.0.0.2"}))
-        assert json.loads(connection.getresponse().read())["missing"] == ["127.0.0.1"]
-        connection.close()
+
+
+def test_a_host_of_another_job_ends_nothing() -> None:
+    first, second = (Host(name, ADDRESSES, 60, SECRET) for name in ADDRESSES)
+    ended = threading.Event()
+    with first.serve():
+        thread = in_thread(second.wait_for_start)
+        assert first.wait_for_start()
+        first.watch(ended.set)
+        thread.join(60)
+        for code in (0, 1):
+            for host in ADDRESSES:
+                forged = json.dumps({"host": host, "code": code, "reason": "forged"}).encode()
+                # Without the key, and as another host of the job, whose address is known.
+                assert post(forged, key="another job's")[0] == 403
+                assert post(forged, key="")[0] == 403
+                assert post(forged, source="127.0.0.3")[0] == 403
+        assert not ended.wait(0.3)
+        thread = in_thread(lambda: second.finish(0))
+        assert first.finish(9, "ValueError") == Decision(code=9, reason="127.0.0.1: ValueError")
+        thread.join(60)
+
+
+def test_an_answer_of_another_program_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_reports, "LOST_SECONDS", 0.3)
+    first, second = Host("127.0.0.1", ADDRESSES, 60, "another job's"), Host("127.0.0.2", ADDRESSES, 0.1, SECRET)
+    monkeypatch.setattr(host_reports, "_MARGIN_SECONDS", 0.1)
+    with first.serve():
+        assert not second.wait_for_start()
+    assert "(it rejects this host's report, or is another job's host: http 403)" in second.finish().reason
 
 
 def test_a_host_that_is_lost_within_a_report_prints_no_traceback(capfd: pytest.CaptureFixture[str]) -> None:
-    first = Host("127.0.0.1", ADDRESSES, 60)
+    first = Host("127.0.0.1", ADDRESSES, 60, SECRET)
     with first.serve():
         with socket.create_connection(("127.0.0.1", host_reports.PORT)) as lost:
             lost.sendall(b'POST / HTTP/1.1\r\nContent-Length: 99\r\n\r\n{"host"')

@@ -12,7 +12,6 @@ from tests.training.mpirun import mpirun_variables
 from tests.training.pods.conftest import Sshd
 from training.pods import launcher
 from training.pods.job_end import JobEnd
-from training.pods.launcher import Settings
 from training.pods.ranks_attempt import Attempt
 from training.pods.reachable_hosts import ANSWERED
 
@@ -288,7 +287,7 @@ def test_ranks_that_are_stopped_as_soon_as_they_start_restart_as_often_as_others
 @pytest.mark.parametrize(("restarts", "seconds"), [(1, 5.0), (2, 10.0), (4, 40.0), (5, 60.0), (2000, 60.0)])
 def test_pauses_grow_to_a_minute(restarts: int, seconds: float, tmp_path: Path) -> None:
     (tmp_path / "hostfile").touch()
-    settings = Settings.parse(["--restarts", "2000", str(tmp_path / "hostfile"), "--", "true"])
+    settings = launcher.parse(["--restarts", "2000", str(tmp_path / "hostfile"), "--", "true"])
     attempt = Attempt(code=1, stopped=False, not_efa=None, message="", seconds=1.0)
     assert launcher.next_pause(settings, attempt, restarts) == seconds
 
@@ -440,7 +439,7 @@ def test_a_job_without_efa_says_what_carries_the_gradients(first: Sshd, hostfile
 def test_a_decided_end_keeps_its_code_without_a_hostfile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def end(_: Settings) -> int:
+    def end(_: launcher.Settings) -> int:
         raise JobEnd("the ranks ended with exit code 7", 7)
 
     monkeypatch.setattr(launcher, "run_job", end)

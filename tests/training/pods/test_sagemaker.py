@@ -86,6 +86,16 @@ def test_a_wrong_command_line_is_rejected(words: list[str], error: str) -> None:
         sagemaker.parse(words)
 
 
+def test_several_hosts_need_a_key_for_their_reports(ml: Path) -> None:
+    resources = {"current_host": "algo-2", "hosts": ["algo-1", "algo-2"], "network_interface_name": "lo"}
+    (ml / "input/config/resourceconfig.json").write_text(json.dumps(resources))
+    ended = run(ml, "--processes-per-host", "1", "--", "true")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(
+        "error: TRAINING_REPORT_KEY is missing, but 2 hosts sign their reports with it; set it"
+    )
+
+
 # ------------------------------------------------------------------------------------------------ a job of one host
 
 

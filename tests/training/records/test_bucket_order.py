@@ -6,25 +6,31 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from training.records import bucket_order, epoch_order
-from training.records.bucket_order import BucketOrder, check_buckets
+from training.records import epoch_order
+from training.records.epoch_order import Order, check_buckets
 from training.runtime.errors import UserError
 from training.runtime.position import Segment
 
 
 def deal(
     buckets: NDArray[Any], size: int, batch_size: int, segments: Sequence[Segment] = (), seed: int = 0, epoch: int = 0
-) -> list[BucketOrder]:
-    given = {"batch_size": batch_size, "size": size, "seed": seed, "epoch": epoch}
-    return [bucket_order.training(buckets, segments, rank=rank, **given) for rank in range(size)]
+) -> list[Order]:
+    given: dict[str, Any] = {"batch_size": batch_size, "size": size, "seed": seed, "epoch": epoch}
+    return [epoch_order.training(len(buckets), segments, rank=rank, **given, buckets=buckets) for rank in range(size)]
 
 
 def segment(world_size: int, batch_size: int, steps: int) -> Segment:
     return Segment(world_size=world_size, batch_size=batch_size, steps=steps)
 
 
-def numbers_of(dealt: Sequence[BucketOrder], steps: int | None = None) -> NDArray[Any]:
-    return np.concatenate([each.order.numbers[:steps].ravel() for each in dealt])
+def buckets_of(order: Order, buckets: NDArray[Any]) -> NDArray[Any]:
+    """Return the bucket of each step, by its first record."""
+    found: NDArray[Any] = buckets[order.numbers[:, 0]]
+    return found
+
+
+def numbers_of(dealt: Sequence[Order], steps: int | None = None) -> NDArray[Any]:
+    return np.concatenate([each.numbers[:steps].ravel() for each in dealt])
 
 
 @dataclass(frozen=True)
@@ -60,15 +66,15 @@ def test_in_any_epoch_steps_have_one_bucket_and_no_record_repeats(number: int) -
     seen: list[int] = []
     for size, batch_size, part in case.parts:
         dealt = deal(case.buckets, size, batch_size, segments, case.seed, case.epoch)
-        steps = len(dealt[0].buckets)
+        steps = len(dealt[0])
         counts = np.bincount(np.delete(case.buckets, seen))
         assert steps == sum(count // (size * batch_size) for count in counts)
         for each in dealt:
             # All ranks agree on the bucket of every step, and have records of no other.
-            assert each.buckets.tolist() == dealt[0].buckets.tolist()
-            assert each.order.numbers.shape == each.order.weights.shape == (steps, batch_size)
-            assert (case.buckets[each.order.numbers] == each.buckets[:, np.newaxis]).all()
-            assert (each.order.weights == 1).all()
+            assert buckets_of(each, case.buckets).tolist() == buckets_of(dealt[0], case.buckets).tolist()
+            assert each.numbers.shape == each.weights.shape == (steps, batch_size)
+            assert (case.buckets[each.numbers] == buckets_of(each, case.buckets)[:, np.newaxis]).all()
+            assert (each.weights == 1).all()
         done = int(part * steps)
         seen += numbers_of(dealt, done).tolist()
         segments.append(segment(size, batch_size, done))
@@ -82,7 +88,7 @@ def test_the_same_ranks_resume_with_the_rest_of_the_same_epoch(number: int) -> N
     *before, (size, batch_size, part) = case.parts
     finished = [segment(ranks, batch, 2) for ranks, batch, _ in before]
     whole = deal(case.buckets, size, batch_size, finished, case.seed, case.epoch)
-    done = int(part * len(whole[0].buckets))
+    done = int(part * len(whole[0]))
     # What a checkpoint in mid-epoch holds.
     over, first_step = epoch_order.resume([*finished, segment(size, batch_size, done)], size, batch_size)
     again = deal(case.buckets, size, batch_size, over, case.seed, case.epoch)
@@ -93,7 +99,7 @@ def test_the_same_ranks_resume_with_the_rest_of_the_same_epoch(number: int) -> N
 def test_an_epoch_has_every_record_once_except_an_incomplete_step_of_each_bucket() -> None:
     buckets = np.repeat([0, 1, 0, 2], [400, 305, 100, 41])
     dealt = deal(buckets, 2, 10)
-    assert np.bincount(dealt[0].buckets).tolist() == [25, 15, 2]
+    assert np.bincount(buckets_of(dealt[0], buckets)).tolist() == [25, 15, 2]
     numbers = numbers_of(dealt)
     assert len(set(numbers.tolist())) == len(numbers) == 840
     # 305 and 41 records fill 15 and 2 steps of 20.
@@ -116,13 +122,14 @@ def test_the_order_depends_only_on_seed_epoch_and_rank() -> None:
     assert numbers_of(first).tolist() == numbers_of(again).tolist()
     for other in (deal(buckets, 2, 10, seed=1), deal(buckets, 2, 10, epoch=1)):
         assert (numbers_of(first) != numbers_of(other)).mean() > 0.9
-        assert (first[0].buckets != other[0].buckets).mean() > 0.3
+        assert (buckets_of(first[0], buckets) != buckets_of(other[0], buckets)).mean() > 0.3
 
 
 def test_the_buckets_of_an_epoch_are_mixed() -> None:
-    (order,) = deal(np.repeat([0, 1], 5000), 1, 10)
+    buckets = np.repeat([0, 1], 5000)
+    (order,) = deal(buckets, 1, 10)
     # Half of the neighbors differ where a coin decides; one by one in turns, all would.
-    assert 0.4 < (np.diff(order.buckets) != 0).mean() < 0.6
+    assert 0.4 < (np.diff(buckets_of(order, buckets)) != 0).mean() < 0.6
 
 
 def test_a_rank_has_the_same_records_in_every_epoch() -> None:
@@ -130,8 +137,8 @@ def test_a_rank_has_the_same_records_in_every_epoch() -> None:
     buckets = np.random.default_rng(0).integers(2, size=100_000)
     for epoch in range(3):
         for rank, dealt in enumerate(deal(buckets, 4, 100, epoch=epoch)):
-            assert 25_000 * rank - 500 < dealt.order.numbers.min()
-            assert dealt.order.numbers.max() < 25_000 * (rank + 1) + 500
+            assert 25_000 * rank - 500 < dealt.numbers.min()
+            assert dealt.numbers.max() < 25_000 * (rank + 1) + 500
 
 
 @pytest.mark.parametrize(
@@ -166,21 +173,22 @@ def test_an_evaluation_has_each_record_once_in_steps_of_one_bucket(number: int) 
     case = draw(number)
     for size, batch_size, _ in case.parts:
         dealt = [
-            bucket_order.evaluation(case.buckets, batch_size=batch_size, rank=rank, size=size) for rank in range(size)
+            epoch_order.evaluation(len(case.buckets), batch_size=batch_size, rank=rank, size=size, buckets=case.buckets)
+            for rank in range(size)
         ]
-        counted = [each.order.numbers[each.order.weights == 1] for each in dealt]
+        counted = [each.numbers[each.weights == 1] for each in dealt]
         assert sorted(np.concatenate(counted).tolist()) == list(range(len(case.buckets)))
         for each in dealt:
-            assert each.buckets.tolist() == dealt[0].buckets.tolist()
+            assert buckets_of(each, case.buckets).tolist() == buckets_of(dealt[0], case.buckets).tolist()
             # Those that fill a batch are of its bucket too.
-            assert (case.buckets[each.order.numbers] == each.buckets[:, np.newaxis]).all()
+            assert (case.buckets[each.numbers] == buckets_of(each, case.buckets)[:, np.newaxis]).all()
 
 
 def test_an_evaluation_by_hand() -> None:
     buckets = np.array([2, 0, 2, 2, 0])
-    first, second = (bucket_order.evaluation(buckets, batch_size=2, rank=rank, size=2) for rank in (0, 1))
-    assert first.buckets.tolist() == second.buckets.tolist() == [0, 2]
-    assert first.order.numbers.tolist() == [[1, 1], [0, 2]]
-    assert second.order.numbers.tolist() == [[4, 4], [3, 3]]
-    assert first.order.weights.tolist() == [[1, 0], [1, 1]]
-    assert second.order.weights.tolist() == [[1, 0], [1, 0]]
+    first, second = (epoch_order.evaluation(5, batch_size=2, rank=rank, size=2, buckets=buckets) for rank in (0, 1))
+    assert buckets_of(first, buckets).tolist() == buckets_of(second, buckets).tolist() == [0, 2]
+    assert first.numbers.tolist() == [[1, 1], [0, 2]]
+    assert second.numbers.tolist() == [[4, 4], [3, 3]]
+    assert first.weights.tolist() == [[1, 0], [1, 1]]
+    assert second.weights.tolist() == [[1, 0], [1, 0]]

@@ -5,14 +5,13 @@ import pytest
 
 from tests.training.imagenet_data import example, write_shards
 from training.records.cache import CachedRecords, check, free_memory, needed
-from training.records.dataset import open_split
-from training.records.numbered_records import Team
+from training.records.rank_records import open_split
 from training.runtime.errors import UserError
 
 
 def test_reads_its_range_once_and_the_rest_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_shards(tmp_path, [example(number) for number in range(6)], 2)
-    records = open_split(tmp_path, "train", classes=1, team=Team())
+    records = open_split(tmp_path, "train", classes=1)
     expected = records.read([0, 3, 5, 3])
     asked: list[int] = []
     read = records.read
@@ -33,7 +32,7 @@ def test_records_need_their_bytes(tmp_path: Path) -> None:
     write_shards(tmp_path, contents, 2)
     # Each with 16 bytes of framing.
     expected = sum(len(content) + 16 for content in contents[:4])
-    assert needed(open_split(tmp_path, "train", classes=1, team=Team()), range(4)) == expected
+    assert needed(open_split(tmp_path, "train", classes=1), range(4)) == expected
 
 
 def test_states_the_memory_of_a_cache_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:

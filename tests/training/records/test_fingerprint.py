@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from training.imagenet import imagenet_example
-from training.records import dataset, fingerprint, shard_files, shard_records
-from training.records.numbered_records import Team
+from training.records import fingerprint, rank_records, shard_files, shard_records
+from training.runtime import ranks
 from training.runtime.errors import UserError
 
 
@@ -38,8 +38,8 @@ def jpegs(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def of(folder: Path, team: Team | None = None) -> Mapping[str, str]:
-    return dataset.open_split(folder, "train", classes=2, team=team or Team(), skip_damaged=True).fingerprint
+def of(folder: Path) -> Mapping[str, str]:
+    return rank_records.open_split(folder, "train", classes=2, skip_damaged=True).fingerprint
 
 
 def exchange(folder: Path) -> None:
@@ -65,14 +65,16 @@ def test_it_is_the_same_without_indexes_and_in_another_folder(shards: Path, tmp_
     assert of(copy) == of(shards)
 
 
-def test_ranks_that_share_the_work_have_the_same(shards: Path) -> None:
-    """A rank loads its part of the shards; the placeholder of the exchange loads the rest."""
+def test_ranks_that_share_the_work_have_the_same(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rank loads its part of the shards; the placeholder of the exchange has the rest."""
+    alone, others = of(shards), shard_records.load(shards, "train", skip_damaged=False).shards
 
-    def gather(outcome: tuple[list[object], None]) -> list[object]:
-        others = shard_records.load(shards, "train", team=Team(), skip_damaged=False).shards
-        return [(others[rank::2], None) for rank in (0, 1)]
+    class OneOfTwo(ranks.Ranks):
+        def gather(self, value: object, name: str) -> list[object]:
+            return [(others[rank::2], None) for rank in (0, 1)]
 
-    assert of(shards, Team(rank=1, size=2, gather=gather)) == of(shards)
+    monkeypatch.setattr(ranks, "_current", OneOfTwo(0, 2))
+    assert of(shards) == alone
 
 
 @pytest.mark.parametrize(

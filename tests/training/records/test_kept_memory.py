@@ -2,7 +2,7 @@ import resource
 
 import numpy as np
 
-from training.records.kept_memory import keep_freed_memory
+from training.records.undamaged_batches import keep_freed_memory
 
 
 def page_faults() -> int:

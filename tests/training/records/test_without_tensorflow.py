@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,7 @@ import tensorflow as tf
 
 from tests.training.imagenet_data import example, framed, jpeg, write_shards
 from tests.training.mpirun import ROOT
-from training.records import dataset, epoch_order
-from training.records.numbered_records import Team
+from training.records import epoch_order, rank_records
 from training.records.tfrecords import DamagedRecordError
 from training.runtime.position import Segment
 
@@ -28,12 +28,11 @@ for name in ("tensorflow", "horovod"):
     sys.modules[name] = None
 import hashlib, json
 from pathlib import Path
-from training.records import dataset, rank_records
-from training.records.numbered_records import Team
+from training.records import rank_records
 from training.runtime import complete_run, ranks
 from training.runtime.position import Segment
 
-records = dataset.open_split(Path(sys.argv[1]), "train", classes=9, team=Team())
+records = rank_records.open_split(Path(sys.argv[1]), "train", classes=9)
 found = []
 for rank in range(2):
     class Two(ranks.Ranks):
@@ -69,11 +68,11 @@ def test_reads_the_records_of_tensorflows_side_in_the_same_order(write: Callable
         [sys.executable, "-c", _READ, str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
-    records = dataset.open_split(folder, "train", classes=9, team=Team())
+    records = rank_records.open_split(folder, "train", classes=9)
     expected = []
     for rank in range(_RANKS):
         finished, _ = epoch_order.resume(_SEGMENTS, _RANKS, _BATCH)
-        share = {"batch_size": _BATCH, "rank": rank, "size": _RANKS}
+        share: dict[str, Any] = {"batch_size": _BATCH, "rank": rank, "size": _RANKS}
         order = epoch_order.training(len(records), finished, **share, seed=_SEED, epoch=1)
         numbers = order.numbers.ravel()
         jpegs, labels = records.parse(tf.constant(records.read(numbers.tolist())), tf.constant(numbers, tf.int64))
@@ -91,7 +90,7 @@ def test_reads_the_records_of_tensorflows_side_in_the_same_order(write: Callable
 
 def test_a_record_that_is_no_example_is_a_damaged_one(tmp_path: Path) -> None:
     (path,) = write_shards(tmp_path / "data", [b"no example"], 1)
-    records = dataset.open_split(tmp_path / "data", "train", classes=9, team=Team())
+    records = rank_records.open_split(tmp_path / "data", "train", classes=9)
     assert path.read_bytes() == framed(b"no example")
     (content,) = records.read([0])
     with pytest.raises(DamagedRecordError, match=r"record 0 at byte 0 is not an image with a label \(not an Example\)"):

@@ -12,13 +12,14 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from training.imagenet.classifier_settings import ClassifierSettings
 from training.imagenet.image_decoding import to_float
 from training.imagenet.input_pipeline import Batch, Settings, SyntheticPipeline
 from training.records.epoch_order import Order
 from training.records.image_job import ImageJob
 from training.records.run_data import Data
 from training.resnet50.__main__ import Objective, evaluate, make_evaluation_step, parse, recipe_of, step_inputs
-from training.runtime import files, horovod_ranks, rank_checkpoint, watchdog
+from training.runtime import files, horovod_ranks, rank_checkpoint, tensorflow_ranks, watchdog
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import average, barrier, on_every_rank, on_rank_zero
 from training.runtime.errors import UserError
@@ -27,8 +28,7 @@ from training.runtime.network import Network, make_network
 from training.runtime.position import Position
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import TrainStep
-from training.runtime.tensorflow_framework import TENSORFLOW
-from training.runtime.train_step import StepOptions, make_train_step
+from training.runtime.train_step import make_train_step
 
 horovod_ranks.init()
 output = Path(sys.argv[1])
@@ -42,8 +42,13 @@ def of_ranks(value: object) -> Any:
 
 def step_of(network: Network, compression: str = "none") -> TrainStep:
     objective = Objective(classes=10, label_smoothing=0.1, weight_decay=0.01, lars=False)
-    options = StepOptions(decay=objective.decay, compression=compression, groups=1)
-    return make_train_step(network, objective.losses_of(network.model), options)
+    return make_train_step(
+        network,
+        objective.losses_of(network.model),
+        decay=objective.decay,
+        compression=compression,
+        deterministic=True,
+    )
 
 
 def batch(start: int, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -174,7 +179,8 @@ def epoch_with_a_bad_step() -> list[float]:
     """Train an epoch of three steps, write its results, and return this rank's losses."""
     folder = output / "bad-step"
     given = ["--synthetic", "--output-dir", str(folder), "--batch-size=8", "--image-size=32", "--classes=10"]
-    pipeline = PoisonedPipeline(Settings(image_size=8, classes=10, threads=1, min_crop_area=1))
+    small = ClassifierSettings(synthetic=True, output_dir=folder, image_size=8, classes=10)
+    pipeline = PoisonedPipeline(Settings(run=small, threads=1))
     data = Data(training=pipeline, training_images=48, validation=pipeline, validation_images=16, batch_size=8, seed=0)
     settings = parse([*given, "--epochs=1", "--warmup-epochs=0"]).on_device(gpu=False)
     recipe = recipe_of(settings)
@@ -188,7 +194,7 @@ def epoch_with_a_bad_step() -> list[float]:
     job = ImageJob(
         settings=settings.with_recipe(recipe),
         device="cpu",
-        framework=TENSORFLOW,
+        versions=tensorflow_ranks.versions,
         data=data,
         network=network,
         optimizer=network.optimizer,

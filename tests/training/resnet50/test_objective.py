@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from training.imagenet import first_loss
+from training.imagenet.classification import check_first_loss
 from training.resnet50.__main__ import Objective
 from training.runtime.errors import UserError
 
@@ -44,9 +44,9 @@ def test_loss_is_that_of_smoothed_labels() -> None:
 
 @pytest.mark.parametrize("loss", [1.2, 3.4, float("nan"), float("inf")])
 def test_rejects_a_first_loss_that_is_not_that_of_an_untrained_network(loss: float) -> None:
-    first_loss.check(2.4, 10)
+    check_first_loss(2.4, 10)
     with pytest.raises(UserError) as caught:
-        first_loss.check(loss, 10)
+        check_first_loss(loss, 10)
     assert str(caught.value) == (
         f"the first loss is {loss:.2f}, but that of 10 classes is about 2.30 before anything is learned; check the "
         "images, the labels and '--classes'"

@@ -139,11 +139,10 @@ def test_accuracy_is_that_of_the_model_on_every_image_once(finished: Run, digits
     import tensorflow as tf
 
     from training.imagenet import image_decoding
-    from training.records import dataset
-    from training.records.numbered_records import Team
+    from training.records import rank_records
 
     model = tf.keras.models.load_model(finished.output / "model.keras")
-    records = dataset.open_split(digits_folder, "validation", classes=10, team=Team())
+    records = rank_records.open_split(digits_folder, "validation", classes=10)
     numbers = list(range(len(records)))
     jpegs, labels = records.parse(tf.constant(records.read(numbers)), tf.constant(numbers, tf.int64))
     images = tf.stack([image_decoding.decode(jpeg, image_decoding.evaluation_window, 32) for jpeg in jpegs])

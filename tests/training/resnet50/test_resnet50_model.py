@@ -134,6 +134,26 @@ def test_a_file_of_another_network_is_rejected(backbone: tf.keras.Model, tmp_pat
         model.load(backbone, tmp_path / "missing.keras")
 
 
+@pytest.mark.filterwarnings("ignore:You are saving your model as an HDF5 file:UserWarning")
+def test_a_model_file_runs_no_code(backbone: tf.keras.Model, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    layers = tf.keras.layers
+    attack = tf.keras.Sequential(
+        [layers.Input((1,)), layers.Lambda(lambda x, path=str(made): (__import__("os").mkdir(path), x)[1])]
+    )
+    made.rmdir()
+    attack.save(tmp_path / "model.h5")
+    attack.save(tmp_path / "other.keras", save_format="keras")
+    (tmp_path / "model.h5").rename(tmp_path / "model.keras")
+    for name in ("model.keras", "other.keras"):
+        with pytest.raises(UserError, match=f"{name} (cannot be read as a model|holds another network)"):
+            model.load(backbone, tmp_path / name)
+    assert not made.exists()
+    # Keras itself runs it.
+    tf.keras.models.load_model(tmp_path / "model.keras", compile=False)
+    assert made.exists()
+
+
 def test_a_small_backbone_has_the_blocks_and_the_width_that_it_is_given() -> None:
     backbone = model.backbone(frozen_stages=0, frozen_normalization=False, blocks=(1, 1, 1, 1), width=8)
     outputs = backbone(np.zeros((1, 64, 64, 3), np.float32))

@@ -78,6 +78,7 @@ def test_warns_of_a_batch_with_which_sgd_loses_accuracy() -> None:
         "'--optimizer lars --batch-size 13056' (13,056 images a step, for which MLPerf publishes values)"
     )
     # Seven divides no published batch, and more ranks than images fit no batch at all.
+    assert made.warnings(40_960, 160, has_lars=False)[0].endswith("give '--batch-size 51' (8,160 images a step)")
     assert made.warnings(8_197, 7)[0].endswith("give '--batch-size 1170' (8,190 images a step)")
     assert made.warnings(8_193, 8_193)[0].endswith("give fewer ranks")
 

@@ -18,7 +18,7 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-from training.runtime import checkpoint, horovod_ranks, loop, watchdog
+from training.runtime import checkpoint, horovod_ranks, loop, tensorflow_ranks, watchdog
 from training.runtime import every as every_module
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.distributed import barrier
@@ -27,8 +27,7 @@ from training.runtime.network import Network, make_network
 from training.runtime.position import Position
 from training.runtime.stop_request import Stopped, StopRequest
 from training.runtime.task import Evaluation, Plan, StepInput, Task, TrainStep
-from training.runtime.tensorflow_framework import TENSORFLOW
-from training.runtime.train_step import Losses, StepOptions, make_train_step
+from training.runtime.train_step import Losses, make_train_step
 
 horovod_ranks.init()
 tf.config.experimental.enable_op_determinism()
@@ -96,11 +95,11 @@ def task_of(folder: str, checkpoints: str, evaluations: str, **changes: Any) -> 
         variables=made.variables,
         statistics=made.statistics,
         optimizer=made.optimizer,
-        train_step=make_train_step(made, losses_of(made.model), StepOptions(groups=1)),
+        train_step=make_train_step(made, losses_of(made.model), deterministic=True),
         batches=batches,
         rate=lambda position: 0.05,
         evaluate=evaluation,
-        framework=TENSORFLOW,
+        versions=tensorflow_ranks.versions,
         lower="nothing",
         score="score",
     )
@@ -250,7 +249,7 @@ for limit in (None, 1e9, 1e-3):
     made = network()
     made.optimizer.learning_rate = 1.0
     before = [weight.numpy() for weight in made.model.trainable_variables]
-    step = make_train_step(made, losses_of(made.model), StepOptions(clip_norm=limit, groups=1))
+    step = make_train_step(made, losses_of(made.model), clip_norm=limit, deterministic=True)
     step(*next(batches(Position())).tensors)
     moved = [weight.numpy() - old for weight, old in zip(made.model.trainable_variables, before, strict=True)]
     lengths.append(float(np.sqrt(sum((each**2).sum() for each in moved))))

@@ -1,5 +1,7 @@
+import base64
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -9,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import horovod.tensorflow as hvd
 import psutil
@@ -17,7 +20,7 @@ import tensorflow as tf
 from horovod.common.exceptions import HorovodInternalError
 
 from tests.training.mpirun import PATIENCE, ROOT, end
-from training.runtime import elastic, elastic_restarts
+from training.runtime import elastic, horovod_ranks
 from training.runtime.errors import RankError, UserError
 
 pytestmark = pytest.mark.whole_run
@@ -131,6 +134,13 @@ def test_an_added_worker_joins_at_the_next_epoch(start: Callable[..., ElasticRun
     # Small batches for long epochs: Horovod looks for new hosts once a second.
     run = start("localhost\n", "--epochs", "8", "--batch-size", "4", "--learning-rate", "0.004")
     run.wait_for("epoch 1/8")
+    (server,) = (each.laddr for each in psutil.Process(run.process.pid).net_connections() if each.status == "LISTEN")
+    # The program of the environment is the one of training.pods, whose server no other machine reaches.
+    assert server.ip == "127.0.0.1"
+    attack = base64.b64encode(pickle.dumps(run.folder))
+    request = Request(f"http://127.0.0.1:{server.port}/worker_addresses/h:0", data=attack, method="PUT")
+    assert urlopen(request, timeout=PATIENCE).status == 200
+    assert "rejected the addresses of h: holds pathlib.PosixPath" in (run.folder / "stderr").read_text()
     (run.folder / "hosts").write_text("localhost\n127.0.0.1\n")
     results = run.finish()
     sizes = [point["world_size"] for point in results["history"]]
@@ -153,7 +163,7 @@ def test_program_runs_once_under_mpirun(monkeypatch: pytest.MonkeyPatch) -> None
         check_hosts()
         runs.append(float(variable))
 
-    elastic_restarts.run(program, [variable])
+    horovod_ranks.run_elastic(program, [variable])
     assert runs == [2.0]
 
 
@@ -189,4 +199,4 @@ def test_only_an_error_of_horovod_reaches_its_restart(
     monkeypatch.setenv("HOROVOD_ELASTIC", "1")
     monkeypatch.setattr(hvd.elastic, "run", lambda begin: begin)
     with pytest.raises(expected, match=message):
-        elastic_restarts.run(fail, [])
+        horovod_ranks.run_elastic(fail, [])

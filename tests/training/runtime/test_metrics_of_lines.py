@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from training.imagenet import split_accuracy
+from training.imagenet.classification import accuracy_of_ranks
 from training.mask_rcnn.evaluation import evaluation
 from training.runtime import lines
 from training.runtime.lines import Lines
@@ -35,15 +35,14 @@ def metrics() -> dict[str, str]:
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     shown: list[str] = []
     monkeypatch.setattr(lines, "say", shown.append)
+    monkeypatch.setattr(lines, "Curves", lambda output: SimpleNamespace(add=lambda step, values: None))
     return shown
 
 
 def printer(*, warming_up: bool = False) -> Lines:
-    curves: Any = SimpleNamespace(add=lambda step, values: None)
     plan = SimpleNamespace(output=None, detailed=True, epochs=90)
     task: Any = SimpleNamespace(
         plan=plan,
-        framework=SimpleNamespace(curves=lambda output: curves),
         rate=lambda position: 0.8533,
         loss_curves=LossCurves(total="loss"),
         optimizer=None,
@@ -68,7 +67,7 @@ def after_epoch(evaluated: Evaluation | None) -> None:
 
 
 def test_of_an_epoch_on_imagenet(said: list[str]) -> None:
-    after_epoch(split_accuracy.of_ranks(np.array([50_000, 22_011, 34_656])))
+    after_epoch(accuracy_of_ranks(np.array([50_000, 22_011, 34_656])))
     assert values(said[0]) == {
         "loss": 2.5311,
         "accuracy": 0.4402,

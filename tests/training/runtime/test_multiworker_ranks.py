@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tests.training.mpirun import Run, free_ports
 from training.runtime import mpirun_environment, multiworker_ranks, ranks
-from training.runtime.multiworker_ranks import MultiworkerRanks
+from training.runtime.tensorflow_ranks import TensorFlowRanks
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_a_rank_alone_connects_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.delenv("TF_CONFIG", raising=False)
     multiworker_ranks.init()
     alone = ranks.current()
-    assert isinstance(alone, MultiworkerRanks)
+    assert isinstance(alone, TensorFlowRanks)
     alone.connect()
     vector, variable = np.array([1, 2], np.float32), tf.Variable(3.0)
     alone.copy_variables([variable])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from training.runtime import options
-from training.runtime.command_line import Parser, path, positive_number, whole_number
+from training.runtime.command_line import path, positive_number, whole_number
 from training.runtime.errors import UserError
 from training.runtime.options import changed, option, printed
 
@@ -24,17 +24,27 @@ class Settings(Shared):
     output_dir: Path = option(path, "folder for results.json", group="output")
     cache: str = option(("off", "on"), "keep the images", default="off", learned=lambda value: value == "on")
     fast: bool = option(bool, "without checks", default=False)
-    command: list[str] = option(str, "-- program", rest=True)
+    mount: tuple[Path, ...] = option(Path, "may be repeated", default=(), repeated=True)
+    command: tuple[str, ...] = option(tuple, "-- program", rest=True)
 
 
 def parse(*arguments: str) -> Settings:
-    return options.parse(Settings, Parser(prog="program"), arguments)
+    return options.parse(Settings, "program", None, arguments)
 
 
 def test_a_field_is_an_option_with_its_default() -> None:
     given = parse("--output-dir", "out", "--fast", "copy", "echo", "--epochs", "3")
-    assert given == Settings(mode="copy", output_dir=Path("out"), fast=True, command=["echo", "--epochs", "3"])
+    assert given == Settings(mode="copy", output_dir=Path("out"), fast=True, command=("echo", "--epochs", "3"))
     assert (given.epochs, given.rate, given.cache) == (90, None, "off")
+
+
+def test_the_command_follows_the_dashes() -> None:
+    assert parse("--output-dir", "out", "copy", "--", "sh", "--", "-c").command == ("sh", "--", "-c")
+
+
+def test_a_repeated_option_is_a_tuple() -> None:
+    assert parse("--output-dir", "out", "--mount", "/a", "--mount", "/b", "copy").mount == (Path("/a"), Path("/b"))
+    assert parse("--output-dir", "out", "copy").mount == ()
 
 
 def test_only_marked_options_change_what_is_learned() -> None:
@@ -69,4 +79,4 @@ def test_a_group_that_the_help_does_not_have_is_rejected() -> None:
         epochs: int = option(whole_number(1), "passes over the images", group="receipt")
 
     with pytest.raises(ValueError, match="receipt"):
-        options.parse(Misspelled, Parser(prog="program"), [])
+        options.parse(Misspelled, "program", None, [])

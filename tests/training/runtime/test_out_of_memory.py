@@ -1,14 +1,14 @@
 import pytest
 import tensorflow as tf
 
-from training.runtime import out_of_memory
 from training.runtime.errors import RankError
+from training.runtime.training_run import memory_reported
 
 LOWER = "'--batch-size' is 256: give 128 or less"
 
 
 def test_a_tensor_that_does_not_fit_says_what_to_lower() -> None:
-    with pytest.raises(RankError) as caught, out_of_memory.reported(LOWER):
+    with pytest.raises(RankError) as caught, memory_reported(LOWER):
         # 4 EB.
         tf.zeros([2**30, 2**30])
     message = str(caught.value)
@@ -26,7 +26,7 @@ def test_a_tensor_that_does_not_fit_says_what_to_lower() -> None:
     ],
 )
 def test_recognizes_the_errors_of_tensorflow_xla_and_cudnn(error: tf.errors.OpError) -> None:
-    with pytest.raises(RankError, match="the memory does not suffice"), out_of_memory.reported(LOWER):
+    with pytest.raises(RankError, match="the memory does not suffice"), memory_reported(LOWER):
         raise error
 
 
@@ -40,6 +40,6 @@ def test_recognizes_the_errors_of_tensorflow_xla_and_cudnn(error: tf.errors.OpEr
     ],
 )
 def test_keeps_other_errors(error: Exception) -> None:
-    with pytest.raises(type(error)) as caught, out_of_memory.reported(LOWER):
+    with pytest.raises(type(error)) as caught, memory_reported(LOWER):
         raise error
     assert caught.value is error

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from training.runtime.tensorboard_curves import Curves
 
@@ -13,3 +14,13 @@ def test_curves_that_cannot_be_written_end_with_a_warning(tmp_path: Path, capsys
     warning = capsys.readouterr().err
     assert warning.startswith(f"warning: {tmp_path / 'tensorboard'} cannot be written (")
     assert warning.count("the run continues") == 1
+
+
+def test_tensorboard_reads_every_point(tmp_path: Path) -> None:
+    curves = Curves(tmp_path, "tensorboard/evaluation")
+    for step in (1, 20):
+        curves.add(step, {"loss": 0.5 * step, "test accuracy": 0.25})
+    read = EventAccumulator(str(tmp_path / "tensorboard/evaluation"))
+    read.Reload()
+    assert read.Tags()["scalars"] == ["loss", "test accuracy"]
+    assert [(point.step, point.value) for point in read.Scalars("loss")] == [(1, 0.5), (20, 10.0)]

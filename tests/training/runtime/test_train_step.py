@@ -7,31 +7,12 @@ import tensorflow as tf
 from training.runtime import elastic, ranks
 from training.runtime.horovod_ranks import HorovodRanks
 from training.runtime.network import make_network
-from training.runtime.train_step import StepOptions, make_train_step
+from training.runtime.train_step import make_train_step
 
 
-def options(*, compression: str = "none", deterministic: bool = False) -> StepOptions:
-    return StepOptions.of_run(
-        decay=lambda gradient, _: gradient, compression=compression, deterministic=deterministic, clip_norm=2.0
-    )
-
-
-def test_deterministic_gradients_are_one_group_except_in_an_elastic_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (options().groups, options(deterministic=True).groups) == (0, 1)
-    monkeypatch.setattr(elastic, "active", lambda: True)
-    assert options(deterministic=True).groups == 0
-
-
-def test_the_command_line_decides_the_compression() -> None:
-    assert options().compression == "none"
-    assert options(compression="fp16").compression == "fp16"
-    assert options().clip_norm == 2.0
-
-
-@pytest.mark.parametrize(("compression", "factor"), [("none", 1), ("fp16", 4)])
-def test_gradients_in_float16_are_divided_before_they_are_added(
-    monkeypatch: pytest.MonkeyPatch, compression: str, factor: int
-) -> None:
+@pytest.fixture
+def of_horovod(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return the options that Horovod's tape gets; there are four ranks."""
     given: dict[str, Any] = {}
 
     def tape_of(tape: tf.GradientTape, **options: Any) -> tf.GradientTape:
@@ -41,10 +22,30 @@ def test_gradients_in_float16_are_divided_before_they_are_added(
     monkeypatch.setattr(hvd, "DistributedGradientTape", tape_of)
     monkeypatch.setattr(hvd, "size", lambda: 4)
     monkeypatch.setattr(ranks, "_current", HorovodRanks())
+    return given
+
+
+def take_step(**options: Any) -> None:
     network = make_network(tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(3,))]), momentum=0.9)
-    step = make_train_step(
-        network, lambda images: {"loss": tf.reduce_sum(network.model(images))}, options(compression=compression)
-    )
+    step = make_train_step(network, lambda images: {"loss": tf.reduce_sum(network.model(images))}, **options)
     step(tf.ones((1, 3)))
-    assert given["gradient_predivide_factor"] == factor
-    assert given["compression"] is (hvd.Compression.fp16 if compression == "fp16" else hvd.Compression.none)
+
+
+@pytest.mark.parametrize(
+    ("deterministic", "is_elastic", "groups"), [(False, False, 0), (True, False, 1), (True, True, 0)]
+)
+def test_deterministic_gradients_are_one_group_except_in_an_elastic_run(
+    monkeypatch: pytest.MonkeyPatch, of_horovod: dict[str, Any], deterministic: bool, is_elastic: bool, groups: int
+) -> None:
+    monkeypatch.setattr(elastic, "active", lambda: is_elastic)
+    take_step(deterministic=deterministic)
+    assert of_horovod["num_groups"] == groups
+
+
+@pytest.mark.parametrize(("compression", "factor"), [("none", 1), ("fp16", 4)])
+def test_gradients_in_float16_are_divided_before_they_are_added(
+    of_horovod: dict[str, Any], compression: str, factor: int
+) -> None:
+    take_step(compression=compression)
+    assert of_horovod["gradient_predivide_factor"] == factor
+    assert of_horovod["compression"] is (hvd.Compression.fp16 if compression == "fp16" else hvd.Compression.none)

@@ -399,7 +399,7 @@ def test_rejects_a_target_that_is_not_writable(
     assert run("copy", tmp_path / "file" / "set") == 2
     assert capsys.readouterr().err == (
         f"error: '--target' is {tmp_path}/file/set, where user {os.getuid()} cannot write (Not a directory); "
-        "make this user its owner, or give another folder\n"
+        "a part of the path is a file: give another\n"
     )
 
 

@@ -14,7 +14,7 @@ from training.resnet50.__main__ import Objective
 from training.runtime import horovod_ranks
 from training.runtime.checkpoint_writer import CheckpointWriter
 from training.runtime.network import make_network
-from training.runtime.train_step import StepOptions, make_train_step
+from training.runtime.train_step import make_train_step
 
 BATCH, METADATA = 4, "metadata.json"
 
@@ -33,7 +33,7 @@ def main(folder: Path, blocks: tuple[int, ...]) -> None:
     network = make_network(model.network(pixels, classes, blocks, 64), settings["--momentum"])
     decay = settings["--weight-decay"]
     objective = Objective(classes=classes, label_smoothing=0.1, weight_decay=decay, lars=False)
-    step = make_train_step(network, objective.losses_of(network.model), StepOptions(decay=objective.decay))
+    step = make_train_step(network, objective.losses_of(network.model), decay=objective.decay)
     recipe = sgd(
         learning_rate=settings["--learning-rate"],
         warmup_epochs=settings["--warmup-epochs"],

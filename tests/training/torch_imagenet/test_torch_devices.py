@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from training.runtime import ranks
-from training.runtime.errors import RankError
+from training.runtime.errors import LostProcessError, RankError
 from training.torch_imagenet import torch_devices
 
 
@@ -35,3 +35,24 @@ def test_two_ranks_on_one_gpu_are_a_user_s_error(monkeypatch: pytest.MonkeyPatch
         RankError, match=r"^it sees 1 of the machine's GPUs, and LOCAL_RANK is 1, counted from 0; give "
     ):
         torch_devices.choose()
+
+
+def test_a_process_that_was_ended_is_named_with_what_to_do() -> None:
+    with pytest.raises(LostProcessError) as caught, torch_devices.losses_reported("give less"):
+        raise RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed. ")
+    assert str(caught.value) == (
+        "a process that decodes images has ended (DataLoader worker (pid 7) is killed by signal: Killed.), as the "
+        "kernel ends one when memory runs out; start this run again, and where it repeats, give fewer '--data-workers' "
+        "or more memory"
+    )
+
+
+def test_a_memory_that_does_not_suffice_says_what_to_lower() -> None:
+    with pytest.raises(RankError, match=r"^the memory does not suffice \(CUDA\); give less$"):
+        with torch_devices.losses_reported("give less"):
+            raise torch.OutOfMemoryError("CUDA\nmore")
+
+
+def test_other_errors_stay_as_they_are() -> None:
+    with pytest.raises(RuntimeError, match=r"^other$"), torch_devices.losses_reported("give less"):
+        raise RuntimeError("other")

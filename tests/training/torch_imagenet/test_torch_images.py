@@ -10,13 +10,21 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from training.imagenet.classifier_settings import ClassifierSettings
 from training.records.epoch_order import Order
 from training.records.jpeg_folder import JpegFolder
 from training.records.numbered_records import Records
 from training.runtime.errors import LostFileSystemError, UserError
 from training.torch_imagenet.__main__ import to_float
-from training.torch_imagenet.image_batches import Batch, ImageBatches, Settings, cut
-from training.torch_imagenet.image_windows import Window, evaluation_window, training_window
+from training.torch_imagenet.image_batches import (
+    Batch,
+    ImageBatches,
+    Settings,
+    Window,
+    cut,
+    evaluation_window,
+    training_window,
+)
 
 SIZE = 8
 
@@ -42,17 +50,16 @@ def folder(path: Path, damaged: Sequence[int] = (), count: int = 12) -> Records:
 
 
 def batches_of(records: Records, *, skip: bool = False, workers: int = 0, seed: int = 7) -> ImageBatches:
-    settings = Settings(
+    run = ClassifierSettings(
+        synthetic=True,
+        output_dir=Path("unused"),
         image_size=SIZE,
         classes=3,
-        workers=workers,
         min_crop_area=0.5,
         seed=seed,
-        mirror=True,
-        device=torch.device("cpu"),
-        skip_damaged=skip,
+        on_bad_data="skip" if skip else "stop",
     )
-    return ImageBatches(records, settings)
+    return ImageBatches(records, Settings(run=run, workers=workers, device=torch.device("cpu")))
 
 
 def order(numbers: Sequence[Sequence[int]]) -> Order:

@@ -74,6 +74,18 @@ def test_a_run_whose_rank_is_killed_ends_as_an_undisturbed_one(
     assert results(again)["history"][-1]["accuracy"] == results(finished)["history"][-1]["accuracy"]
 
 
+def test_a_killed_process_of_the_dataloader_ends_the_run_with_a_message(
+    start: Callable[..., Ranks], tmp_path: Path
+) -> None:
+    run = start(1, tmp_path / "run")
+    run.wait_for("step 4:")
+    (decoder,) = psutil.Process(run.processes[0].pid).children()
+    decoder.kill()
+    assert run.end().codes == [1]
+    assert "error: rank 0: a process that decodes images has ended (DataLoader worker (pid" in run.log.read_text()
+    assert "Traceback" not in run.log.read_text()
+
+
 def test_a_rank_that_hangs_ends_and_so_does_the_one_that_waits_for_it(
     finished: Ranks, start: Callable[..., Ranks], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

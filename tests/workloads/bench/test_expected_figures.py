@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from training_workloads.bench.cells import sweep_cells
-from training_workloads.bench.expected_figures import expected_figures
+from training_workloads.bench.results_folder import expected_figures
 from training_workloads.bench.sweep import load_sweep
 
 SWEEP = """

@@ -1,11 +1,10 @@
-"""The regions and the domains of the catalog against what boto3's data has."""
-
 import json
+import re
 from pathlib import Path
 
 import botocore
 
-from training_workloads.catalog.regions import PARTITIONS, partition_of
+from training_workloads.catalog.regions import EKS_REFUSED_ZONE_IDS, PARTITIONS, partition_of
 
 
 def test_the_regions_are_those_of_botocore() -> None:
@@ -24,3 +23,14 @@ def test_a_region_has_one_partition() -> None:
     assert partition
     assert partition.name == "aws-eusc"
     assert partition_of("us-esat-1") is None
+
+
+def test_they_are_those_of_the_page() -> None:
+    assert {zone for zones in EKS_REFUSED_ZONE_IDS.values() for zone in zones} == {"use1-az3", "usw1-az2", "cac1-az3"}
+
+
+def test_they_are_ids_and_not_names() -> None:
+    for region, zones in EKS_REFUSED_ZONE_IDS.items():
+        assert re.fullmatch(r"[a-z]{2}-[a-z]+-\d", region)
+        for zone in zones:
+            assert re.fullmatch(r"[a-z]{3}\d-az\d", zone)

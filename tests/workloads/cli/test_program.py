@@ -16,8 +16,8 @@ from training_workloads.__main__ import main as entry_point
 from training_workloads.cli import Group, program
 from training_workloads.cli import main as entry_point_of_cli
 from training_workloads.cli.commands import Command as CommandClass
+from training_workloads.cli.commands import error_lines
 from training_workloads.cli.top_level import COMMANDS
-from training_workloads.cli.usage_errors import error_lines
 from training_workloads.validation import MISSING, InputError, Problem
 
 

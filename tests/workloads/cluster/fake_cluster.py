@@ -27,6 +27,7 @@ KINDS = {
     "batch/v1": [("jobs", "Job", True)],
     "apps/v1": [("deployments", "Deployment", True)],
     "networking.k8s.io/v1": [("networkpolicies", "NetworkPolicy", True)],
+    "rbac.authorization.k8s.io/v1": [("clusterrolebindings", "ClusterRoleBinding", False)],
     "kubeflow.org/v2beta1": [("mpijobs", "MPIJob", True)],
 }
 

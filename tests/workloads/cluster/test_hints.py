@@ -1,3 +1,4 @@
+import inspect
 import json
 from collections.abc import Callable
 from typing import Any
@@ -307,8 +308,6 @@ def test_a_users_mistake_counts_until_the_container_starts_again(
 def test_every_rule_is_wired() -> None:
     import training_workloads.cluster.hints as module
 
-    functions = {
-        value for name, value in vars(module).items() if callable(value) and value.__module__ == module.__name__
-    }
-    public = {value for value in functions if not value.__name__.startswith("_")}
-    assert set(RULES) == public - {module.find_hints, module.rejected_input, module.Evidence}
+    functions = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
+    rules = {value for value in functions if list(inspect.signature(value).parameters) == ["evidence"]}
+    assert set(RULES) == rules - {module.find_hints}

@@ -147,7 +147,7 @@ def test_cancel_that_fails_says_what_it_has_not_deleted(
 def test_cancel_waits_for_all_jobs_at_once(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_commands, "_PODS_END_SECONDS", 10)
+    monkeypatch.setattr(cluster_commands, "PODS_END_SECONDS", 10)
     for job in ("one", "two", "three"):
         cluster.add(mpi_job(job, "Running"))
         cluster.add(pod(f"{job}-worker-0", "worker", job=job))
@@ -162,7 +162,7 @@ def test_cancel_waits_for_all_jobs_at_once(
 def test_cancel_reports_pods_that_do_not_end(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_commands, "_PODS_END_SECONDS", 4)
+    monkeypatch.setattr(cluster_commands, "PODS_END_SECONDS", 4)
     cluster.add(mpi_job("digits", "Running"))
     cluster.add(pod("digits-worker-0", "worker"))
     result = program("cancel", "digits")

@@ -96,6 +96,8 @@ def test_a_proxy_must_be_an_address(
     result = program("list")
     assert result.code == 3
     assert result.err.startswith(f"error: the proxy is '{proxy}', and not an address that begins with http:// or https")
+    monkeypatch.setenv("HTTPS_PROXY", "ftp://me:secret@proxy")
+    assert program("list").err.startswith("error: the proxy is 'ftp://proxy', and not an address")
 
 
 def test_a_proxy_that_is_not_used_is_not_checked(

@@ -1,4 +1,5 @@
 import io
+import re
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -72,6 +73,22 @@ def test_the_archive_has_what_docker_would_read(tmp_path: Path) -> None:
     write(tmp_path, "Dockerfile", "train.py", "runs/1/checkpoint", "a/__pycache__/b.pyc", "dist/keep", "dist/other")
     (tmp_path / ".dockerignore").write_text("# no output\nruns/\n**/__pycache__\ndist/*\n!dist/keep\n")
     assert packed(tmp_path, "Dockerfile") == [".dockerignore", "Dockerfile", "dist/keep", "train.py"]
+
+
+def test_a_link_packs_no_file_that_docker_would_not_read(tmp_path: Path) -> None:
+    folder = write(tmp_path / "clone", "Dockerfile", "a.txt", ".env")
+    write(tmp_path, "credentials")
+    (folder / "b.txt").symlink_to("a.txt")
+    assert packed(folder, "Dockerfile") == [".env", "Dockerfile", "a.txt", "b.txt"]
+    (folder / ".dockerignore").write_text(".env\n")
+    for target in ("../credentials", ".env"):
+        link = folder / "notes.txt"
+        link.symlink_to(target)
+        what = (folder / target).resolve()
+        message = f"'link' is '{link}', but it points to {what}, which the build does not read; copy the file there"
+        with pytest.raises(InputError, match=re.escape(message)):
+            packed(folder, "Dockerfile")
+        link.unlink()
 
 
 def test_the_archive_of_a_clone_has_no_secret_and_no_environment(root: Path) -> None:

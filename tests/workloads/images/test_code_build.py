@@ -8,8 +8,8 @@ from botocore.stub import ANY
 
 from tests.workloads.aws.stubbed_session import DIGEST, REPOSITORY, StubbedSession
 from training_workloads.images import code_build
+from training_workloads.images.build_folder import ImageError
 from training_workloads.images.code_build import RemoteBuild, start_build
-from training_workloads.images.image_error import ImageError
 
 LOGS = {"groupName": "group", "streamName": "stream"}
 

@@ -95,15 +95,15 @@ def test_the_launcher_knows_what_each_worker_has_requested(job_spec: HorovodJobS
     manifest = synthesize(job_spec.replaced(instance_type="p4d.24xlarge"))
     given = "--timeout 1800 --restarts 10 --gate yes --gpus 8 --efa 4 --hugepages-mib 5120 --shm-mib 32768 --mount /fsx"
     assert options(manifest) == given.split()
-    settings = launcher.Settings.parse(
+    settings = launcher.parse(
         [*options(manifest), "/etc/mpi/hostfile", "--", "true"],
     )
     limits = pod(manifest, "Worker")["containers"][0]["resources"]["limits"]
-    assert (settings.requested.gpus, settings.requested.efa) == (
+    assert (settings.gpus, settings.efa) == (
         limits["nvidia.com/gpu"],
         limits["vpc.amazonaws.com/efa"],
     )
-    assert limits["hugepages-2Mi"] == f"{settings.requested.hugepages_mib}Mi"
+    assert limits["hugepages-2Mi"] == f"{settings.hugepages_mib}Mi"
 
 
 def test_what_a_worker_has_not_requested_is_not_checked(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:

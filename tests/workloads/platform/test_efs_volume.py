@@ -3,7 +3,7 @@ import pytest
 
 from tests.schemas import check_manifest
 from training_workloads import InputError
-from training_workloads.platform.efs_volume import EfsVolumeChart
+from training_workloads.platform.volumes import EfsVolumeChart
 
 
 def test_the_volume_is_static_encrypted_and_retained() -> None:

@@ -98,7 +98,7 @@ def test_an_elastic_job_runs_on_this_machine(job: dict[str, Any]) -> None:
     launcher = launcher_of(job)
     launcher["command"] = horovodrun_command(8, 1, 4, ["python", "-m", "training.digits"])
     run = plan(job, ranks=2)
-    assert (run.launcher, run.program[0]) == ("horovodrun", "python")
+    assert (run.launcher, run.program[0], run.private) == ("horovodrun", "python", True)
     assert " ".join(run.command).startswith(
         "horovodrun -np 2 --min-np 2 --max-np 2 --host-discovery-script /scratch/discover_hosts.sh --slots-per-host 2 "
         "--network-interface lo "
@@ -282,7 +282,7 @@ def test_keeps_what_starts_the_launcher(job: dict[str, Any]) -> None:
     before = ("python", "-m", "training.nccl_test", "--", "/opt/bin/mpirun")
     launcher_of(job)["command"] = [*before, "-np", "16", "--mca", "pml", "ob1", "all_reduce_perf", "-b", "8"]
     run = plan(job)
-    assert (run.command[:5], run.launcher, run.ranks) == (before, "mpirun", 16)
+    assert (run.command[:5], run.launcher, run.ranks, run.private) == (before, "mpirun", 16, False)
     assert (run.program, run.module) == (("all_reduce_perf", "-b", "8"), None)
 
 

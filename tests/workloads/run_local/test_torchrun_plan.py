@@ -60,8 +60,8 @@ def test_a_recipe_runs_as_one_node_with_two_ranks(tmp_path: Path) -> None:
         *("--output-dir", "/here/runs/torch-resnet50-p4d", "--model", "resnet50", "--batch-size", "256"),
         *("--checkpoint-every", "500steps"),
     )
-    assert (made.name, made.ranks, made.module, made.writes) == (
-        *("torch-resnet50-p4d", 2, "training.torch_imagenet", True),
+    assert (made.name, made.ranks, made.module, made.writes, made.private) == (
+        *("torch-resnet50-p4d", 2, "training.torch_imagenet", True, True),
     )
     threads = str(max(1, (os.cpu_count() or 1) // 2))
     variables = {"OMP_NUM_THREADS": threads, "TRAINING_DATA_THREADS": threads, "CUDA_VISIBLE_DEVICES": ""}

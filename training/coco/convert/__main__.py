@@ -19,16 +19,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.coco import categories, image_sizes
-from training.coco.convert import coco_source, validation_truth
+from training.coco import annotations, categories, image_sizes
+from training.coco.convert import coco_source
 from training.coco.convert.coco_source import Source
 from training.coco.convert.object_conversion import Conversion
-from training.records.conversion import conversion_folder, conversion_program, shard_plan, shard_processes
+from training.records.conversion import conversion_program
 from training.records.conversion.conversion_program import ConversionSettings
 from training.records.conversion.shard_plan import Shard
-from training.records.shard_files import TRAIN, VALIDATION
+from training.records.shard_files import VALIDATION
 from training.runtime import files, options
-from training.runtime.command_line import described_parser
 from training.runtime.options import changed
 
 # The number of damaged annotations that a message shows.
@@ -51,33 +50,24 @@ class Settings(ConversionSettings):
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(Settings, described_parser("training.coco.convert", __doc__), arguments)
+    return options.parse(Settings, "training.coco.convert", __doc__, arguments)
 
 
 def run(settings: Settings) -> int:
     """Convert the shards that are not done and return the exit code."""
-    output = settings.output_dir
-    files.make_writable(output)
+    files.make_writable(settings.output_dir)
     print(f"reading the annotations in {settings.source}", flush=True)
     source = coco_source.find(settings.source, allow_missing=settings.skip)
     print(*source.sentences(), sep="\n", flush=True)
     if not _accepted(source.problems, skip=settings.skip):
         return 1
-    counts = {TRAIN: settings.train_shards, VALIDATION: settings.validation_shards}
-    shards = shard_plan.make({split: part.images for split, part in source.splits.items()}, counts, output)
-    made_with = {
-        "--train-shards": settings.train_shards,
-        "--validation-shards": settings.validation_shards,
-        "the fingerprint of the images": shard_plan.fingerprint(shards),
-        **{f"the {split} annotations": part.digest for split, part in source.splits.items()},
-    }
-    with conversion_folder.locked(output, made_with):
-        conversion = Conversion(categories=len(source.categories), skip=settings.skip)
-        every = [shard for split in shards.values() for shard in split]
-        damaged = shard_processes.convert(conversion, every, settings.workers)
-        if not damaged or settings.skip:
-            _write_beside(output, source, shards)
-    return conversion_program.verdict(shards, damaged, skip=settings.skip)
+    return conversion_program.convert(
+        settings,
+        {split: part.images for split, part in source.splits.items()},
+        Conversion(classes=len(source.categories), skip=settings.skip),
+        {f"the {split} annotations": part.digest for split, part in source.splits.items()},
+        lambda shards: _write_beside(settings.output_dir, source, shards),
+    )
 
 
 def _accepted(problems: Sequence[str], *, skip: bool) -> bool:
@@ -104,7 +94,7 @@ def _write_beside(output: Path, source: Source, shards: Mapping[str, Sequence[Sh
         if (sizes := image_sizes.read(shard.path)) is not None
         for image_id in sizes[:, 0]
     }
-    validation_truth.write(output, source.splits[VALIDATION].annotations, written)
+    annotations.write_truth(output, source.splits[VALIDATION].annotations, written)
     categories.write(output, source.categories)
 
 

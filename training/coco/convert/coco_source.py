@@ -11,7 +11,7 @@ from pathlib import Path
 from training.coco import annotations
 from training.coco.annotations import AnnotatedImage, Annotations
 from training.coco.categories import Category
-from training.records.conversion import zip_images
+from training.records.conversion import source_images, zip_images
 from training.records.conversion.source_images import SourceImage
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime.errors import UserError
@@ -171,8 +171,7 @@ def _annotations(folder: Path, split: str) -> tuple[bytes, str]:
 
 
 def _unknown_layout(folder: Path, missing: str) -> UserError:
-    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    content = f"{', '.join(names[:5])}{f' and {len(names) - 5:,} more' if names[5:] else ''}" if names else "nothing"
+    content = source_images.content_of(folder)
     return UserError(
         f"'--source' is {folder}, which has no {missing} and contains {content}; give the folder with {_LAYOUT}"
     )

@@ -18,11 +18,10 @@ from pathlib import Path
 
 from training.imagenet.convert import image_source
 from training.imagenet.convert.class_conversion import Conversion
-from training.records.conversion import conversion_folder, conversion_program, shard_plan, shard_processes
+from training.records.conversion import conversion_folder, conversion_program
 from training.records.conversion.conversion_program import ConversionSettings
-from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime import files, options
-from training.runtime.command_line import described_parser, whole_number
+from training.runtime.command_line import whole_number
 from training.runtime.options import changed, option
 
 
@@ -51,30 +50,24 @@ class Settings(ConversionSettings):
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
     """Return the settings of a command line."""
-    return options.parse(Settings, described_parser("training.imagenet.convert", __doc__), arguments)
+    return options.parse(Settings, "training.imagenet.convert", __doc__, arguments)
 
 
 def run(settings: Settings) -> int:
     """Convert the shards that are not done and return the exit code."""
-    output = settings.output_dir
-    files.make_writable(output)
+    files.make_writable(settings.output_dir)
     print(f"listing the images in {settings.source}", flush=True)
     source = image_source.find(settings.source, settings.workers, allow_missing=settings.skip)
     print(*source.sentences(), sep="\n", flush=True)
-    counts = {TRAIN: settings.train_shards, VALIDATION: settings.validation_shards}
-    shards = shard_plan.make({split: part.images for split, part in source.splits.items()}, counts, output)
-    made_with = {
-        "--train-shards": settings.train_shards,
-        "--validation-shards": settings.validation_shards,
-        "--resize": settings.resize,
-        "the fingerprint of the images": shard_plan.fingerprint(shards),
-    }
-    with conversion_folder.locked(output, made_with):
-        conversion_folder.write_synsets(output, source.synsets)
-        conversion = Conversion(synsets=source.synsets, short_side=settings.resize, skip=settings.skip)
-        every = [shard for split in shards.values() for shard in split]
-        damaged = shard_processes.convert(conversion, every, settings.workers)
-    return conversion_program.verdict(shards, damaged, skip=settings.skip)
+    numbers = {synset: label for label, synset in enumerate(source.synsets, start=1)}
+    conversion = Conversion(numbers=numbers, classes=len(numbers), short_side=settings.resize, skip=settings.skip)
+    return conversion_program.convert(
+        settings,
+        {split: part.images for split, part in source.splits.items()},
+        conversion,
+        {"--resize": settings.resize},
+        lambda _: conversion_folder.write_synsets(settings.output_dir, source.synsets),
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from training.imagenet.convert.class_images import Image, Split, in_order
 from training.runtime.errors import UserError
 
@@ -20,6 +22,9 @@ VALIDATION = "ILSVRC2012_img_val.tar"
 DEVKIT = "ILSVRC2012_devkit_t12.tar.gz"
 
 _BLOCK = tarfile.BLOCKSIZE
+
+# A class becomes the name of a folder.
+_SYNSET = re.compile(r"n\d{8}")
 _VALIDATION_FILE = re.compile(r"ILSVRC2012_val_\d{8}\.JPEG")
 
 
@@ -120,12 +125,19 @@ def _validation_synsets(devkit: Path) -> list[str]:
 
     try:
         truth, meta = _read(devkit, "data/ILSVRC2012_validation_ground_truth.txt"), _read(devkit, "data/meta.mat")
-        entries = loadmat(io.BytesIO(meta), squeeze_me=True)["synsets"]
+        # One class alone is no array.
+        entries = np.atleast_1d(loadmat(io.BytesIO(meta), squeeze_me=True)["synsets"])
         # The numbers are not in the order of the names: number 1 is not the first of the sorted synsets.
         names: Mapping[int, str] = {int(entry["ILSVRC2012_ID"]): str(entry["WNID"]) for entry in entries}
-        return [names[int(line)] for line in truth.split()]
+        return [_synset(names[int(line)], devkit) for line in truth.split()]
     except (tarfile.TarError, EOFError, OSError, KeyError, ValueError) as error:
         raise UserError(f"{devkit} cannot be read ({error}); download it again") from error
+
+
+def _synset(name: str, archive: Path) -> str:
+    if not _SYNSET.fullmatch(name):
+        raise UserError(f"{archive} has the class {name!r}, but a class is n and 8 digits; download it again")
+    return name
 
 
 def _read(archive: Path, name: str) -> bytes:

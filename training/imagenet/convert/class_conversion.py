@@ -1,29 +1,44 @@
 """The work of the processes of a conversion of ImageNet on a shard."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from training.records.conversion.shard_plan import Shard
+from training.imagenet import imagenet_example
+from training.imagenet.convert.class_images import Image
+from training.records.conversion import shard_writer
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Conversion:
-    """The settings that all shards share."""
+class Conversion(shard_writer.Conversion):
+    """The settings that all shards share.
 
-    synsets: Sequence[str]
-    """The sorted classes."""
+    Attributes:
+        numbers: Labels by the names of the classes.
+        short_side: Pixels; None resizes no image.
+    """
+
+    numbers: Mapping[str, int]
     short_side: int | None
-    """Pixels; None resizes no image."""
-    skip: bool
-    """Whether a shard is written without its damaged images; otherwise it is not written."""
 
-    def is_done(self, shard: Shard) -> bool:
-        """Return whether the shard is complete."""
-        return shard.is_done(complete=not self.skip)
+    def encode(self, image: Image) -> bytes:
+        """Return an image as a serialized example."""
+        # Here: it imports TensorFlow.
+        from training.records.conversion import complete_jpeg
 
-    def write(self, shard: Shard) -> list[str]:
-        """Write the shard."""
-        # Here: it imports TensorFlow, only in these processes and after their preparation.
-        from training.imagenet.convert import example_writer
+        jpeg = complete_jpeg.prepare(image.read(), self.short_side)
+        return imagenet_example.encode(
+            jpeg=jpeg.content,
+            label=self.numbers[image.synset],
+            synset=image.synset,
+            filename=image.name,
+            height=jpeg.height,
+            width=jpeg.width,
+        )
 
-        return example_writer.write(shard, self.synsets, short_side=self.short_side, skip=self.skip)
+    def labels(self, examples: "tf.Tensor") -> Iterable[int]:
+        """Return the labels of a batch of serialized examples."""
+        return imagenet_example.labels(examples)

@@ -10,6 +10,7 @@ from pathlib import Path
 from training.imagenet.convert import archives
 from training.imagenet.convert.class_images import Image, Split, in_order
 from training.imagenet.crops_and_colors import TOTALS
+from training.records.conversion import source_images
 from training.records.shard_files import TRAIN, VALIDATION
 from training.runtime.errors import UserError
 
@@ -108,8 +109,7 @@ def _class(folder: Path) -> list[Image]:
 
 
 def _unknown_layout(folder: Path) -> UserError:
-    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    content = f"{', '.join(names[:5])}{f' and {len(names) - 5:,} more' if names[5:] else ''}" if names else "nothing"
+    content = source_images.content_of(folder)
     return UserError(f"'--source' is {folder}, which contains {content}; give the folder with {_LAYOUT}")
 
 

@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-from training.records.conversion.shard_plan import Shard
-from training.records.shard_files import count_examples
+from training.records.conversion import conversion_folder, shard_plan, shard_processes
+from training.records.conversion.shard_plan import PlannedImage, Shard
+from training.records.conversion.shard_writer import Conversion
+from training.records.shard_files import TRAIN, VALIDATION, count_examples
 from training.runtime import command_line
 from training.runtime.command_line import path, whole_number
 from training.runtime.options import option
@@ -34,7 +37,39 @@ class ConversionSettings:
         return self.on_bad_data == "skip"
 
 
-def verdict(shards: Mapping[str, Sequence[Shard]], damaged: Sequence[str], *, skip: bool) -> int:
+def convert(
+    settings: ConversionSettings,
+    splits: Mapping[str, Sequence[PlannedImage]],
+    conversion: Conversion,
+    made_with: Mapping[str, Any],
+    write_beside: Callable[[Mapping[str, Sequence[Shard]]], object],
+) -> int:
+    """Write the shards that are not done and return the exit code.
+
+    Args:
+        settings: The command line.
+        splits: Images of each split.
+        conversion: The work on a shard.
+        made_with: Other values that the shards depend on, by the names of the options.
+        write_beside: Writes the other files of the dataset, when every shard is written.
+    """
+    counts = {TRAIN: settings.train_shards, VALIDATION: settings.validation_shards}
+    shards = shard_plan.make(splits, counts, settings.output_dir)
+    described = {
+        "--train-shards": settings.train_shards,
+        "--validation-shards": settings.validation_shards,
+        "the fingerprint of the images": shard_plan.fingerprint(shards),
+        **made_with,
+    }
+    with conversion_folder.locked(settings.output_dir, described):
+        every = [shard for split in shards.values() for shard in split]
+        damaged = shard_processes.convert(conversion, every, settings.workers)
+        if not damaged or settings.skip:
+            write_beside(shards)
+    return _verdict(shards, damaged, skip=settings.skip)
+
+
+def _verdict(shards: Mapping[str, Sequence[Shard]], damaged: Sequence[str], *, skip: bool) -> int:
     """Count the images by the indexes, report whether they are complete, and return the exit code.
 
     Args:

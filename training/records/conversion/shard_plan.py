@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from training.records.shard_files import TRAIN, VALIDATION, count_examples, shard_name
+from training.records.shard_files import TRAIN, VALIDATION, shard_name
 from training.runtime.errors import UserError
 
 # Fixed: the same images always give the same shards.
@@ -31,11 +31,6 @@ class Shard:
 
     path: Path
     images: Sequence[PlannedImage]
-
-    def is_done(self, *, complete: bool) -> bool:
-        """Return whether the shard exists, and has all images if it must be complete, by its index and its size."""
-        count = count_examples(self.path)
-        return count is not None and (not complete or count == len(self.images))
 
 
 def make(

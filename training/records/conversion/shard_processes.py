@@ -9,29 +9,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from training.records.conversion.shard_plan import Shard
+from training.records.conversion.shard_writer import Conversion
 from training.runtime.errors import UserError
 
 _CELLS = 30
 
 # Between two updates of the bar and of a log.
 _BAR_SECONDS, _LOG_SECONDS = 0.2, 30.0
-
-
-class Conversion(Protocol):
-    """The work of a dataset's converter on a shard; each process gets a copy."""
-
-    def is_done(self, shard: Shard) -> bool:
-        """Return whether the shard need not be written."""
-
-    def write(self, shard: Shard) -> list[str]:
-        """Write the shard, in one of the processes; return the damaged images, each with the reason.
-
-        Raises:
-            UserError: The shard cannot be written.
-        """
 
 
 def convert(conversion: Conversion, shards: Sequence[Shard], workers: int) -> list[str]:

@@ -5,7 +5,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from training.runtime import listing
 from training.runtime.errors import UserError
+
+# The number of names that a message shows.
+_SHOWN = 5
 
 
 class DamagedImageError(Exception):
@@ -49,6 +53,12 @@ class SourceImage:
 
     def _read_range(self) -> bytes:
         return read_range(self.file, self.offset, self.size)
+
+
+def content_of(folder: Path) -> str:
+    """Return the first names in a folder, without hidden ones."""
+    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    return listing.first(names, _SHOWN) or "nothing"
 
 
 def read_range(file: str, offset: int, size: int) -> bytes:

@@ -64,11 +64,7 @@ class RejectionError(RequestError):
 
 @contextmanager
 def aws_errors(service: str | None = None) -> Iterator[None]:
-    """Turn an error of boto3 into one in the user's words.
-
-    Args:
-        service: The service that is asked, as boto3 names it. Default: more than one.
-    """
+    """Turn an error of boto3, for one service or for more, into one in the user's words."""
     from botocore import exceptions
     from botocore.parsers import ResponseParserError
 

@@ -105,10 +105,9 @@ class StepSplit:
 
 
 def step_splits(cells: Sequence[CellSummary]) -> list[StepSplit]:
-    """Return the split of each cell that has measured it; cells of a kind have the same images on each rank.
+    """Return the split of each cell that has measured it, of summaries with the smallest of each kind first.
 
-    Args:
-        cells: Summaries, the smallest of each kind first.
+    Cells of a kind have the same images on each rank.
     """
     smallest: dict[str, float] = {}
     found = []

@@ -17,6 +17,7 @@ from training_workloads.bench.sweep_run import Outcome
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.job_summaries import FAILED, SUCCEEDED
 from training_workloads.cluster.jobs import (
+    PODS_END_SECONDS,
     ClusterJob,
     delete_job,
     delete_part,
@@ -40,9 +41,6 @@ __all__ = ["SWEEP_LABEL", "ClusterRunner"]
 
 #: Label of a job of a sweep: the results folder that it belongs to.
 SWEEP_LABEL: Final = "trainctl/sweep"
-
-# As `trainctl cancel` waits.
-_PODS_END_SECONDS = 360
 
 _RESULTS = re.compile(rf"(?:^|\| ){re.escape(RESULTS_LINE)}(\{{.*\}})\s*$")
 
@@ -150,7 +148,7 @@ class ClusterRunner:
         poller.ask(lambda: delete_job(self.cluster, job))
         for resource, part in parts:
             poller.ask(partial(delete_part, self.cluster, job, resource, part))
-        ending = Poller(note=self.note, deadline=time.monotonic() + _PODS_END_SECONDS)
+        ending = Poller(note=self.note, deadline=time.monotonic() + PODS_END_SECONDS)
         try:
             for _ in wait_until_gone(self.cluster, [job], ending, self.progress):
                 self.progress("")

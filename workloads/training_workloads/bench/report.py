@@ -28,9 +28,7 @@ _Column = tuple[str, Callable[[CellSummary], str]]
 def write_report(folder: ResultsFolder, note: Callable[[str], None]) -> Path:
     """Write repetitions.csv, summary.json, the charts and report.md into a results folder; return the last one.
 
-    Args:
-        folder: The results folder.
-        note: Takes a line that says why there are no charts, if matplotlib is missing.
+    `note` takes a line that says why there are no charts, if matplotlib is missing.
 
     Raises:
         InputError: The folder has no cells.

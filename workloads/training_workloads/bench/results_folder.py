@@ -19,10 +19,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from training_workloads.bench.cells import Cell
-from training_workloads.bench.expected_figures import expected_figures
+from training_workloads.catalog.published_runs import PUBLISHED_RUNS
+from training_workloads.jobs.nccl_test_job import NcclTestJobSpec
+from training_workloads.planning.job_prediction import planned_setup
+from training_workloads.planning.prediction import predict
+from training_workloads.planning.training_setup import TrainingSetup
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["FINISHED", "Repetition", "ResultsFolder", "write_atomically"]
+__all__ = ["FINISHED", "Repetition", "ResultsFolder", "expected_figures", "write_atomically"]
 
 #: The state of a repetition whose job succeeded and has results; any other one is run again.
 FINISHED: Final = "finished"
@@ -201,3 +205,29 @@ class ResultsFolder:
 def _numbered(files: Iterable[Path]) -> list[Path]:
     """Return the files of repetitions in their order, without those of a copy such as `1.bak`."""
     return sorted((each for each in files if each.parent.name.isdecimal()), key=lambda each: int(each.parent.name))
+
+
+def expected_figures(cell: Cell) -> dict[str, Any]:
+    """Return `predicted`, in images/s as `render` annotates it, and `published`, by the name of the run."""
+    setup = None if cell.machine else planned_setup(cell.spec)
+    if setup is not None:
+        return {"predicted": predict(setup).images_per_second, "published": _speeds(setup, cell)}
+    published = _bandwidth(cell.spec) if isinstance(cell.spec, NcclTestJobSpec) else {}
+    return {"predicted": None, "published": published}
+
+
+def _speeds(setup: TrainingSetup, cell: Cell) -> dict[str, float]:
+    gpu = cell.spec.instance.gpu
+    alike = (setup.model, setup.precision, gpu.model if gpu else "", cell.ranks)
+    return {
+        f"{each.name}{f' ({each.note})' if each.note else ''}": each.images_per_second
+        for each in PUBLISHED_RUNS
+        if (each.model, each.precision, each.gpu, each.gpus) == alike
+    }
+
+
+def _bandwidth(test: NcclTestJobSpec) -> dict[str, float]:
+    figure = test.published
+    if not figure or test.nodes != figure.nodes:
+        return {}
+    return {f"{figure.nodes} x {test.instance_type}, {figure.message_gib} GiB": figure.gigabytes_per_second}

@@ -52,17 +52,9 @@ class Runner(Protocol):
 def run_sweep(
     sweep: Sweep, cells: Sequence[Cell], results: ResultsFolder, runner: Runner, note: Callable[[str], None]
 ) -> bool:
-    """Run the repetitions that are not finished yet.
+    """Run the repetitions that are not finished yet, and return whether every one is finished.
 
-    Args:
-        sweep: The sweep.
-        cells: Its cells, in their order.
-        results: Where their results go; this process has locked it.
-        runner: Where they run.
-        note: Takes a line for each repetition.
-
-    Returns:
-        Whether every repetition is finished.
+    This process has locked the folder of the results. `note` takes a line for each repetition.
     """
     places = [(cell, each) for cell in cells for each in results.repetitions(cell, sweep.repeats)]
     pending = [(cell, each) for cell, each in places if not each.is_finished]

@@ -66,10 +66,7 @@ _SUGGESTED = [name for name in _WITH_GPUS if not INSTANCE_TYPES[name].retired]
 
 
 def gpu_instance_type(name: str) -> InstanceType:
-    """Return the facts of a type with GPUs.
-
-    Args:
-        name: EC2's name, such as `p4d.24xlarge`.
+    """Return the facts of a type with GPUs by EC2's name, such as `p4d.24xlarge`.
 
     Raises:
         InputError: The catalog has no such type, or the type has no GPU; the message gives the closest names.

@@ -194,10 +194,6 @@ def addon_version(name: str, release: str) -> AddonVersion | None:
     """Return the version of an add-on for a release of Kubernetes, or the newest one of the releases before.
 
     Whether EKS offers a version of an older release for a newer one is not known: it is for people, not for a template.
-
-    Args:
-        name: EKS's name of the add-on.
-        release: Major and minor number, such as 1.36.
     """
     known = list(KUBERNETES_RELEASES)
     for each in reversed(known[: known.index(release) + 1] if release in known else ()):

@@ -52,9 +52,5 @@ def lustre_throughput_mbps(capacity_gib: int, mbps_per_tib: int) -> float:
     """Return the sustained disk throughput of a file system in MB/s.
 
     AWS's guide rounds 2400 GiB to 2.4 TiB; here a TiB has 1024 GiB, so the result is 2 % lower.
-
-    Args:
-        capacity_gib: Storage in GiB.
-        mbps_per_tib: Throughput class in MB/s per TiB.
     """
     return capacity_gib / _GIB_PER_TIB * mbps_per_tib

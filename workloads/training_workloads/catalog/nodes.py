@@ -19,6 +19,7 @@ __all__ = [
     "GPU_ROOT_VOLUME_GIB",
     "GPU_TAINT_KEY",
     "HOLD_LABEL",
+    "HOSTNAME_LABEL",
     "HUGEPAGES_RESOURCE",
     "INSTANCE_TYPE_LABEL",
     "JUMBO_FRAME_BYTES",
@@ -31,6 +32,7 @@ __all__ = [
     "gpu_toleration",
     "group_labels",
     "image_disk_gb",
+    "network_labels",
     "node_devices",
     "node_labels",
     "vcpus_left_to_daemons",
@@ -100,12 +102,7 @@ _HUGEPAGE_MIB = 2
 
 
 def group_labels(group: str, *, in_placement_group: bool) -> dict[str, str]:
-    """Return the labels by which a job keeps to one group of nodes.
-
-    Args:
-        group: Name of the node group.
-        in_placement_group: Whether the nodes have a placement group.
-    """
+    """Return the labels by which a job keeps to one group of nodes."""
     labels = {NODE_GROUP_LABEL: group}
     if in_placement_group:
         labels[PLACEMENT_GROUP_LABEL] = group
@@ -113,12 +110,7 @@ def group_labels(group: str, *, in_placement_group: bool) -> dict[str, str]:
 
 
 def node_labels(instance_type: InstanceType, *, efa: bool) -> dict[str, str]:
-    """Return the labels that name the devices of a node.
-
-    Args:
-        instance_type: The nodes' type.
-        efa: Whether the nodes have EFA interfaces.
-    """
+    """Return the labels that name the devices of a node."""
     labels = {}
     if instance_type.gpu:
         labels[GPU_PRESENT_LABEL] = "true"
@@ -147,12 +139,7 @@ def efa_hugepages() -> int:
 
 
 def node_devices(instance: InstanceType, *, efa: bool) -> dict[str, str]:
-    """Return the resources of a node beside CPU and memory, as Kubernetes quantities.
-
-    Args:
-        instance: The node's type.
-        efa: Whether the node has its EFA interfaces.
-    """
+    """Return the resources of a node beside CPU and memory, as Kubernetes quantities."""
     devices = {GPU_RESOURCE: str(instance.gpus)}
     if efa:
         devices[EFA_RESOURCE] = str(instance.efa_interfaces)
@@ -163,3 +150,22 @@ def node_devices(instance: InstanceType, *, efa: bool) -> dict[str, str]:
 def vcpus_left_to_daemons(instance: InstanceType) -> int:
     """Return the vCPUs of a node that workers must not request."""
     return _DAEMON_VCPUS_OF_A_SMALL_NODE if instance.vcpus <= _SMALL_NODE_VCPUS else _DAEMON_VCPUS
+
+
+#: Set by the kubelet on every node: the narrowest place.
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+
+# EKS sets them, the widest layer first. "Place distributed AI/ML workloads with network topology labels":
+# https://docs.aws.amazon.com/eks/latest/userguide/ml-workload-topology.html (read 2026-11-23)
+_LAYER = "topology.k8s.aws/network-node-layer-{}"
+
+# Types that EC2 reports the network nodes of, and how many; all sizes of the families. Other types have no label.
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-topology-prerequisites.html (read 2026-11-23)
+_FAMILIES = {"g6e": 3, "g7e": 3, "p3dn": 3, "p4d": 3, "p4de": 3, "p5e": 3, "p5en": 3, "p6-b200": 4, "p6-b300": 4}
+_TYPES = {"p5.48xlarge": 3}
+
+
+def network_labels(instance_type: str) -> tuple[str, ...]:
+    """Return the labels of a node's place in the network, the widest first; none where EC2 does not report it."""
+    layers = _TYPES.get(instance_type) or _FAMILIES.get(instance_type.partition(".")[0], 0)
+    return tuple(_LAYER.format(layer) for layer in range(1, layers + 1))

@@ -34,10 +34,7 @@ def offered_regions(instance_type: str) -> list[str]:
 def is_offered(instance_type: str, *, region: str | None = None, consequence: str = "") -> Problems:
     """Yield a problem where AWS has retired a type, or does not offer it in a region: a warning, as only AWS decides.
 
-    Args:
-        instance_type: EC2's name; of one that the catalog lacks only the family counts.
-        region: Where it is used. Default: not known.
-        consequence: The consequence for the user, as a clause, such as `no node starts`.
+    Of a type that the catalog lacks only the family counts. The consequence is a clause, such as `no node starts`.
     """
     instance = INSTANCE_TYPES.get(instance_type)
     path, then = ("instance_type",), f", so {consequence}" if consequence else ""

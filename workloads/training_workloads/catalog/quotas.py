@@ -78,12 +78,7 @@ LUSTRE_FILE_SYSTEMS = {
 
 
 def vcpu_quota(instance_type: str, *, spot: bool) -> Quota | None:
-    """Return the quota that limits the vCPUs of an instance type; None where AWS's page names none.
-
-    Args:
-        instance_type: EC2's name, such as `p4d.24xlarge`.
-        spot: Whether the instances are Spot instances.
-    """
+    """Return the quota that limits the vCPUs of an instance type; None where AWS's page names none."""
     for pattern, on_demand, of_spot in _FAMILIES:
         if re.match(pattern, instance_type):
             return of_spot if spot else on_demand

@@ -1,4 +1,4 @@
-"""The regions of AWS by partition, and the domains of their ECR registries.
+"""The regions of AWS by partition, the domains of their ECR registries, and zones in which EKS has no control plane.
 
 Regions: `partitions.json` of botocore 1.44.5 (https://github.com/boto/botocore, read 2026-11-23). Domains: addresses
 for which a node asks ECR for a password, `matchImages` in nodeadm (https://github.com/awslabs/amazon-eks-ami), and
@@ -8,7 +8,7 @@ sovereign partition follow botocore's domains for it.
 
 from dataclasses import dataclass
 
-__all__ = ["PARTITIONS", "Partition", "partition_of"]
+__all__ = ["EKS_REFUSED_ZONE_IDS", "PARTITIONS", "Partition", "partition_of"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,9 +59,16 @@ PARTITIONS = {
 
 
 def partition_of(region: str) -> Partition | None:
-    """Return the partition of a region; None if no partition has it.
-
-    Args:
-        region: Name of a region.
-    """
+    """Return the partition of a region; None if no partition has it."""
     return next((each for each in PARTITIONS.values() if region in each.regions), None)
+
+
+#: Ids of zones in which EKS accepts no subnet of a control plane, by region; a region that is missing has none. The ids
+#: (use1-az3) are the same in every account; the names (us-east-1c) are not: `aws ec2 describe-availability-zones` shows
+#: both for an account. Nodes may run in such a zone, in a subnet that the control plane does not have. "Subnet
+#: requirements for clusters": https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html (read 2026-11-23).
+EKS_REFUSED_ZONE_IDS = {
+    "us-east-1": frozenset({"use1-az3"}),
+    "us-west-1": frozenset({"usw1-az2"}),
+    "ca-central-1": frozenset({"cac1-az3"}),
+}

@@ -29,11 +29,7 @@ def bare_type(name: str) -> str:
 
 
 def retirement_note(name: str) -> str:
-    """Return a sentence on a type that EC2 no longer has, since no page that was read says it of SageMaker; else none.
-
-    Args:
-        name: EC2's name; one that the catalog lacks has no note.
-    """
+    """Return a sentence on a type that EC2 no longer has; else none. No page that was read says so of SageMaker."""
     instance = INSTANCE_TYPES.get(name)
     if not (retired := instance and instance.retired):
         return ""
@@ -45,11 +41,7 @@ def retirement_note(name: str) -> str:
 
 
 def sagemaker_type(name: Any) -> Problems:
-    """Reject a type without GPUs, and one that SageMaker's training jobs do not have, with the nearest that they have.
-
-    Args:
-        name: EC2's name.
-    """
+    """Reject a type without GPUs, and one that SageMaker's training jobs do not have, with their nearest one."""
     if wrong := list(supported_gpu_type(name)):
         yield from wrong
     elif name in _ABSENT:

@@ -122,8 +122,8 @@ def report(results: str) -> None:
 @click.option("--margin", type=NUMBER, default=0.05, help="Share by which a cell may be slower.")
 def compare(before: str, after: str, margin: float) -> None:
     """Compare two results folders; exit with 1 if a cell of the first is slower in the second, or missing."""
-    from training_workloads.bench.compare import compare as compared_cells
     from training_workloads.bench.results_folder import ResultsFolder
+    from training_workloads.bench.summary import compare as compared_cells
 
     if not 0 <= margin < 1:
         raise InputError(Problem(path=("margin",), given=margin, fix="give a share from 0 to 1, such as 0.05"))

@@ -39,6 +39,7 @@ from training_workloads.cluster.failures import ForbiddenError
 from training_workloads.cluster.hints import rejected_input
 from training_workloads.cluster.job_summaries import SUCCEEDED, SUSPENDED
 from training_workloads.cluster.jobs import (
+    PODS_END_SECONDS,
     ClusterJob,
     delete_job,
     delete_part,
@@ -61,9 +62,6 @@ if TYPE_CHECKING:
     from training_workloads.manifests.documents import Document
 
 __all__ = ["cancel", "list_all", "logs", "scale", "status", "submit", "wait"]
-
-# What a pod gets to end (30 s by default), and after which the pods of a lost node are deleted (5 minutes).
-_PODS_END_SECONDS = 360
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,10 +158,18 @@ class _Cancelling:
     help="Manifests, such as dist/jobs/digits.k8s.yaml, or folders; - reads stdin.",
 )
 @recursive_option
+@click.option("--any-kind", is_flag=True, help="Create objects of every kind, also those that no job needs.")
 @context_option
 @namespace_option
 @json_option
-def submit(files: tuple[str, ...], recursive: bool, context: str | None, namespace: str | None, as_json: bool) -> None:
+def submit(
+    files: tuple[str, ...],
+    recursive: bool,
+    any_kind: bool,
+    context: str | None,
+    namespace: str | None,
+    as_json: bool,
+) -> None:
     """Check manifests, and create the objects in them."""
     # Here and below, because YAML and the schemas take 0.2 s to import.
     from training_workloads.cluster.submit import plan_submission
@@ -172,7 +178,7 @@ def submit(files: tuple[str, ...], recursive: bool, context: str | None, namespa
     documents = _checked(files, recursive=recursive)
     submitting = _Submitting(quiet=as_json)
     with session(context, namespace, remains=submitting.remains, still_runs=submitting.in_doubt) as cluster:
-        submitting.planned += plan_submission(cluster, documents, note, namespace=namespace)
+        submitting.planned += plan_submission(cluster, documents, note, namespace=namespace, any_kind=any_kind)
         submit_objects(submitting.planned, submitting.show)
         if as_json:
             print_json([_reference(each) for each in submitting.created])
@@ -320,7 +326,7 @@ def cancel(names: tuple[str, ...], finished: bool, context: str | None, namespac
         chosen = names or [summary.name for summary in list_jobs(cluster) if summary.is_finished]
         jobs = [find_job(cluster, name) for name in dict.fromkeys(chosen)]
         run.delete(cluster, jobs)
-        poller = Poller(note=note, deadline=time.monotonic() + _PODS_END_SECONDS)
+        poller = Poller(note=note, deadline=time.monotonic() + PODS_END_SECONDS)
         for ended in wait_until_gone(cluster, jobs, poller, show):
             run.waited_for.remove(ended)
     if as_json:

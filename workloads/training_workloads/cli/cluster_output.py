@@ -75,14 +75,7 @@ def session(
 
 
 def command_line(verb: str, name: str, context: str | None, namespace: str | None) -> str:
-    """Return a command of this program for the same cluster and namespace.
-
-    Args:
-        verb: Such as `cancel`.
-        name: The job's.
-        context: The value of `--context`.
-        namespace: The value of `--namespace`.
-    """
+    """Return a command of this program for the same cluster and namespace."""
     given = (("--context", context), ("-n", namespace))
     options = [word for option, value in given if value for word in (option, value)]
     return shlex.join(["trainctl", *verb.split(), name, *options])

@@ -11,11 +11,10 @@ import click
 from training_workloads.aws.errors import aws_errors
 from training_workloads.aws.session import DATA_STACK, AwsSession, new_tag, repository_address
 from training_workloads.cli.commands import Group
-from training_workloads.cli.failures_as_lines import failures_as_lines
-from training_workloads.images.build_folder import build_arguments, find_dockerfile, local_name
+from training_workloads.cli.program import failures_as_lines
+from training_workloads.images.build_folder import ImageError, build_arguments, find_dockerfile, local_name
 from training_workloads.images.code_build import start_build
 from training_workloads.images.container_engine import ENGINES, find_engine
-from training_workloads.images.image_error import ImageError
 from training_workloads.images.pushed_images import PUSHED_IMAGES, record_push
 from training_workloads.mpijob.programs import LOCAL_IMAGE
 from training_workloads.validation import check, one_of

@@ -142,12 +142,24 @@ def _skipped(recipes: Iterable[Recipe]) -> Iterator[str]:
 )
 @click.argument("argument", nargs=-1, help="Arguments of a script, behind a lone --.")
 @click.option("--ranks", type=WHOLE_NUMBER, help="Number of ranks. Default: the job's; 2 for a script or torchrun.")
+@click.option(
+    "--open-network", is_flag=True, help="Give the ranks of an elastic job or of torchrun this machine's network."
+)
 @volumes_option
 @environment_option
-def run_local(file: str, argument: tuple[str, ...], ranks: int | None, volumes: str, environment: str | None) -> None:
+def run_local(
+    file: str,
+    argument: tuple[str, ...],
+    ranks: int | None,
+    open_network: bool,
+    volumes: str,
+    environment: str | None,
+) -> None:
     """Run a job or a Python script on this machine, on the CPU, and return its exit code."""
     folders = local_folders(volumes, environment)
-    raise click.exceptions.Exit(run_locally(file, **folders, ranks=ranks, arguments=argument))
+    raise click.exceptions.Exit(
+        run_locally(file, **folders, ranks=ranks, arguments=argument, open_network=open_network)
+    )
 
 
 def local_folders(volumes: str, environment: str | None) -> dict[str, Any]:

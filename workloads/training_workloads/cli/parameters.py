@@ -38,16 +38,7 @@ _UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def whole_number(name: str, text: str, sample: int = 2) -> int:
-    """Return a whole number.
-
-    Args:
-        name: The argument, as the user typed it.
-        text: What they gave.
-        sample: A usual value, for the message about another.
-
-    Raises:
-        InputError: It is not a whole number.
-    """
+    """Return the whole number in a text; the sample is a usual one, for the message about another text."""
     if not _WHOLE.fullmatch(text):
         raise InputError(Problem(path=(name,), given=text, fix=f"give a whole number, such as {sample}"))
     if len(text) > _MOST_DIGITS:
@@ -56,26 +47,14 @@ def whole_number(name: str, text: str, sample: int = 2) -> int:
 
 
 def seconds(name: str, text: str) -> int:
-    """Return a time in seconds.
-
-    Args:
-        name: The argument, as the user typed it.
-        text: What they gave, such as `90s`, `10m` or `2h`.
-
-    Raises:
-        InputError: It is not a time.
-    """
+    """Return the seconds in a text such as `90s`, `10m` or `2h`."""
     check(matches(name, text, _TIME, "seconds, or a number with s, m, h or d, such as 10m"))
     count, unit = re.fullmatch(_TIME, text).groups()  # type: ignore[union-attr]
     return int(count) * _UNIT_SECONDS[unit]
 
 
 class WholeNumber(click.ParamType[int]):
-    """A whole number.
-
-    Args:
-        sample: A usual value, for the message about another.
-    """
+    """A whole number; the sample is a usual one, for the message about another text."""
 
     name = "number"
 

@@ -42,16 +42,11 @@ _PARTS_HELP = (
 @click.option("--outdir", metavar="DIRECTORY", default="dist/platform", help="Folder of the manifests.")
 def render(
     parts: tuple[str, ...],
-    lustre_file_system_id: str | None,
-    lustre_dns_name: str | None,
-    lustre_mount_name: str | None,
-    lustre_capacity_gib: int | None,
-    efs_file_system_id: str | None,
-    efs_access_point_id: str | None,
     namespace: str,
     gang_scheduler: str | None,
     mirror: str | None,
     outdir: str,
+    **file_systems: Any,
 ) -> None:
     """Write manifests of what jobs need in a cluster: operator, device plugins, volumes.
 
@@ -62,17 +57,10 @@ def render(
     """
     if mirror is not None:
         enforce(mirror, (lambda given: ecr_registry("mirror", given),))
-    lustre = {
-        "file_system_id": lustre_file_system_id,
-        "dns_name": lustre_dns_name,
-        "mount_name": lustre_mount_name,
-        "capacity_gib": lustre_capacity_gib,
-    }
-    efs = {"file_system_id": efs_file_system_id, "access_point_id": efs_access_point_id}
     spec = PlatformSpec(
         parts=parts or tuple(PARTS),
-        lustre=_file_system(LustreAttributes, "lustre", lustre, "aws fsx describe-file-systems"),
-        efs=_file_system(EfsAttributes, "efs", efs, "aws efs describe-access-points"),
+        lustre=_file_system(LustreAttributes, "lustre", file_systems, "aws fsx describe-file-systems"),
+        efs=_file_system(EfsAttributes, "efs", file_systems, "aws efs describe-access-points"),
         namespace=namespace,
         gang_scheduler=gang_scheduler,
         mirror=mirror,
@@ -94,12 +82,9 @@ def render(
 )
 @click.option("--dataset-gib", type=NUMBER, default=0, help="Data that the file system must hold.")
 @click.option("--efa", is_flag=True, help="For a file system that clients mount over EFA.")
-def size_lustre(images_per_second: float, bytes_per_image: int, dataset_gib: float, efa: bool) -> None:
+def size_lustre(**needs: Any) -> None:
     """Print the smallest Lustre file system that is fast enough for a job."""
-    sizing = sizing_of(
-        images_per_second=images_per_second, bytes_per_image=bytes_per_image, dataset_gib=dataset_gib, efa=efa
-    )
-    print(sizing)
+    print(sizing_of(**needs))
 
 
 @app.command("mirror-commands")
@@ -111,8 +96,9 @@ def print_mirror_commands(mirror: str, kubernetes_version: str) -> None:
         print(command)
 
 
-def _file_system(kind: type[_FileSystem], prefix: str, values: dict[str, Any], command: str) -> _FileSystem | None:
+def _file_system(kind: type[_FileSystem], prefix: str, options: dict[str, Any], command: str) -> _FileSystem | None:
     """Return the file system of some options, of which all are given or none."""
+    values = {field: options[f"{prefix}_{field}"] for field in kind.__dataclass_fields__}
     if all(value is None for value in values.values()):
         return None
     if missing := list(_missing(prefix, values, command)):

@@ -5,18 +5,19 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
+from training_workloads.cli.commands import error_lines
 from training_workloads.cli.completion import COMPLETION_VARIABLE
 from training_workloads.cli.top_level import TopLevel
-from training_workloads.cli.usage_errors import error_lines
-from training_workloads.exit_codes import ABORTED, INTERRUPTED, OUTPUT_FAILED, USER_ERROR
+from training_workloads.exit_codes import ABORTED, CLUSTER_FAILED, INTERRUPTED, OUTPUT_FAILED, USER_ERROR
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["OUTPUT_ERRORS", "PROGRAM", "main", "output_folder", "program"]
+__all__ = ["OUTPUT_ERRORS", "PROGRAM", "failures_as_lines", "main", "output_folder", "program"]
 
 #: The program's name, also for `python -m training_workloads`.
 PROGRAM: Final = "trainctl"
@@ -25,7 +26,11 @@ PROGRAM: Final = "trainctl"
 OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 # Lines of help longer than 100 columns are hard to read.
-_SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100}
+_SETTINGS: Final[dict[str, Any]] = {
+    "help_option_names": ["-h", "--help"],
+    "show_default": True,
+    "max_content_width": 100,
+}
 
 # What a shell shows for a program that writes to a reader that has ended, as in `… | head`.
 _NO_READER = 1
@@ -47,10 +52,7 @@ def _print_versions(ctx: click.Context, param: click.Parameter, given: bool) -> 
     ctx.exit()
 
 
-@click.group(
-    cls=TopLevel,
-    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
-)
+@click.group(cls=TopLevel, context_settings=_SETTINGS)
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_versions, help="Print the versions."
 )
@@ -137,6 +139,19 @@ def output_folder(outdir: str) -> Path:
     if not outdir:
         raise InputError(Problem(path=("outdir",), given=outdir, fix="give a folder, such as dist"))
     return Path(outdir)
+
+
+@contextlib.contextmanager
+def failures_as_lines() -> Iterator[None]:
+    """End a command with one line where AWS cannot be asked or rejects a request, or the build of an image fails."""
+    from training_workloads.aws.errors import AwsError
+    from training_workloads.images.build_folder import ImageError
+
+    try:
+        yield
+    except (AwsError, ImageError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise click.exceptions.Exit(CLUSTER_FAILED) from error
 
 
 def _exit_at_once(code: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,7 +16,6 @@ from training_workloads.aws.session import AwsSession
 from training_workloads.cli.cluster_output import note, print_json, print_table, progress, short_time
 from training_workloads.cli.commands import Group
 from training_workloads.cli.completion import complete_recipes
-from training_workloads.cli.failures_as_lines import failures_as_lines
 from training_workloads.cli.local_commands import local_folders
 from training_workloads.cli.parameters import (
     WHOLE_NUMBER,
@@ -26,6 +25,7 @@ from training_workloads.cli.parameters import (
     seconds,
     volumes_option,
 )
+from training_workloads.cli.program import failures_as_lines
 from training_workloads.cluster.failures import TransientError
 from training_workloads.cluster.polling import Poller
 from training_workloads.exit_codes import CLUSTER_FAILED, JOB_FAILED
@@ -36,10 +36,6 @@ from training_workloads.sagemaker.job_log import JobLog
 from training_workloads.sagemaker.place import SAGEMAKER_STACK, Place
 from training_workloads.sagemaker.training_jobs import COMPLETED, NAME, TrainingJob, TrainingJobs
 from training_workloads.validation import InputError, Problem, at_least, check, matches
-
-# Here and below, because the kinds of jobs start Node.js.
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["app", "logs", "run_local", "status", "stop", "submit"]
 
@@ -101,15 +97,12 @@ def submit(
     dry_run: bool,
     as_json: bool,
     stack: str,
-    role: str | None,
-    bucket: str | None,
-    subnets: str | None,
-    security_groups: str | None,
     **fields: Any,
 ) -> None:
     """Start a recipe as a training job, after the request was checked."""
     from training_workloads.sagemaker.job_request import SageMakerJob, training_job_request
 
+    of_place = {name: fields.pop(name) for name in ("role", "bucket", "subnets", "security_groups")}
     job = SageMakerJob(
         spec=_spec(recipe, image, instance_type, max_runtime),
         name=_default_name(recipe) if name is None else name,
@@ -117,7 +110,7 @@ def submit(
         **fields,
     )
     with failures_as_lines():
-        place = _place(stack, role=role, bucket=bucket, subnets=subnets, security_groups=security_groups)
+        place = _place(stack, of_place)
         if job.resume is not None:
             job = replace(job, resume_folder=_run_of(_jobs().describe(job.resume, "resume")))
         request = training_job_request(job, place)
@@ -235,15 +228,13 @@ def _default_name(name: str) -> str:
     return f"{prefix}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
 
-def _place(
-    stack: str, *, role: str | None, bucket: str | None, subnets: str | None, security_groups: str | None
-) -> Place:
+def _place(stack: str, given: Mapping[str, str | None]) -> Place:
     """Return where the job runs; with both a role and a bucket, no stack is asked."""
     outputs: Mapping[str, str] = {}
-    if role is None or bucket is None:
+    if given["role"] is None or given["bucket"] is None:
         with aws_errors("cloudformation"):
             outputs = AwsSession().outputs(stack)
-    place = Place.of_stack(outputs).changed(role=role, bucket=bucket, subnets=subnets, security_groups=security_groups)
+    place = Place.of_stack(outputs).changed(**given)
     place.check()
     return place
 

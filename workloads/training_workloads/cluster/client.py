@@ -57,35 +57,16 @@ class Cluster:
     def objects(
         self, resource: Resource, *, all_namespaces: bool = False, labels: str | None = None, fields: str | None = None
     ) -> list[dict[str, Any]]:
-        """Return every object of a kind.
-
-        Args:
-            resource: The kind.
-            all_namespaces: Whether to include every namespace.
-            labels: A label selector.
-            fields: A field selector.
-        """
+        """Return every object of a kind that the selectors of labels and fields allow."""
         selectors = {"label_selector": labels, "field_selector": fields}
         return list(self._ask("list", resource, "get", everywhere=all_namespaces, **selectors)["items"])
 
     def create(self, resource: Resource, document: dict[str, Any], *, dry_run: bool = False) -> None:
-        """Create an object; an object of that name must not exist.
-
-        Args:
-            resource: The kind.
-            document: The object.
-            dry_run: Whether the cluster only validates it.
-        """
+        """Create an object; an object of that name must not exist. A dry run only validates it."""
         self._ask("create", resource, "create", body=document, **_change(dry_run))
 
     def apply(self, resource: Resource, document: dict[str, Any], *, dry_run: bool = False) -> None:
-        """Create an object, or change the existing one of that name, by server-side apply.
-
-        Args:
-            resource: The kind.
-            document: The object.
-            dry_run: Whether the cluster only validates it.
-        """
+        """Create or change an object by server-side apply; a dry run only validates it."""
         name = _quoted(document["metadata"]["name"])
         self._ask("patch", resource, "server_side_apply", name=name, body=document, **_change(dry_run))
 
@@ -120,11 +101,7 @@ class Cluster:
     def log(self, pod: str, container: str, *, follow: bool, query: Mapping[str, str]) -> Iterator[str]:
         """Yield the lines of a container's log, each after its time.
 
-        Args:
-            pod: Name of the pod.
-            container: Name of the container in it.
-            follow: Whether to wait for more lines; this ends with the container, and after a minute of silence.
-            query: `tailLines` or `sinceTime`.
+        With `follow` this waits for more lines, and ends with the container, and after a minute of silence.
         """
         from urllib3.exceptions import ReadTimeoutError
 
@@ -144,15 +121,7 @@ class Cluster:
     def _ask(
         self, verb: str, resource: Resource, method: str, *, everywhere: bool = False, **options: Any
     ) -> dict[str, Any]:
-        """Call a method of the client and return the answer.
-
-        Args:
-            verb: The action in the words of RBAC.
-            resource: The kind.
-            method: The method.
-            everywhere: Whether all namespaces are meant.
-            options: The method's arguments.
-        """
+        """Call a method of the client with its options, and return the answer; the verb is that of RBAC."""
         namespace = None if everywhere else self.namespace
         with self._failures(verb, resource, namespace):
             answer = getattr(self.dynamic, method)(

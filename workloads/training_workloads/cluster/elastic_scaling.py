@@ -81,14 +81,10 @@ class _Hosts:
 
 
 def scale_job(cluster: Cluster, name: str, workers: int) -> ClusterJob:
-    """Change the number of workers of an elastic job.
-
-    Returns:
-        The job before the change.
+    """Change the number of workers of an elastic job, and return the job before the change.
 
     Raises:
         InputError: There is no such job, it cannot be scaled, or the number is outside its limits.
-        ClusterError: A request failed.
     """
     job = find_job(cluster, name)
     enforce(_Scaling(job=job.summary, workers=workers), [_job_can_be_scaled, _workers_are_within_the_limits])
@@ -104,13 +100,6 @@ def wait_until_scaled(
     cluster: Cluster, first: ClusterJob, workers: int, poller: Poller, progress: Progress
 ) -> ClusterJob | None:
     """Wait until the new workers are ready, the others have ended, and the launcher of an MPIJob knows this.
-
-    Args:
-        cluster: The cluster.
-        first: The job as `scale_job` returned it.
-        workers: The new number of workers.
-        poller: How to wait.
-        progress: Takes what the command waits for.
 
     Returns:
         The job then, earlier if it has ended or is suspended; `None` if it was deleted or replaced.

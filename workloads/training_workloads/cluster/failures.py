@@ -87,13 +87,7 @@ class TransientError(ClusterError):
 
 
 def transport_failure(error: Exception, server: str, proxy: str | None = None) -> ClusterError:
-    """Return the reason why no answer came.
-
-    Args:
-        error: The exception of the client.
-        server: The API server's address in the kubeconfig.
-        proxy: The address of the proxy between here and the server.
-    """
+    """Return the reason why no answer came from a server, or from the proxy before it."""
     from urllib3 import exceptions
 
     text = " ".join(str(getattr(error, "reason", None) or error).split())
@@ -154,11 +148,7 @@ def _without_password(proxy: str | None) -> str:
 
 
 def not_kubernetes(server: str) -> ClusterError:
-    """Return the error of another program that answers: a captive portal, the login page of a VPN, a proxy.
-
-    Args:
-        server: The API server's address in the kubeconfig.
-    """
+    """Return the error of another program that answers: a captive portal, the login page of a VPN, a proxy."""
     return ClusterError(
         f"the answer of {server} is not from Kubernetes, but for example from a login page",
         "check the VPN, the proxy (HTTPS_PROXY, NO_PROXY) and the server in the kubeconfig",
@@ -168,16 +158,7 @@ def not_kubernetes(server: str) -> ClusterError:
 def rejection(
     status: int, body: str, *, verb: str, resource: Resource, namespace: str | None, server: str
 ) -> ClusterError:
-    """Return the reason why the API server answered with an error.
-
-    Args:
-        status: HTTP status, 300 or more.
-        body: The answer: a Status as JSON, or plain text.
-        verb: The action in the words of RBAC: get, list, create, patch, delete.
-        resource: The kind of the object.
-        namespace: Its namespace; `None`: all namespaces.
-        server: The API server's address in the kubeconfig.
-    """
+    """Return the reason why the API server answered with an error; its body is a Status as JSON, or plain text."""
     # A proxy or load balancer before the cluster may be down for a moment, and answer with a page too.
     if status < HTTPStatus.BAD_REQUEST or (status < HTTPStatus.INTERNAL_SERVER_ERROR and body.lstrip()[:1] == "<"):
         return not_kubernetes(server)

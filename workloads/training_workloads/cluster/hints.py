@@ -1,20 +1,74 @@
 """Known causes of a job that does not start or fails, and how to fix them: one small function for each.
 
-The scheduler's messages: https://github.com/kubernetes/kubernetes/tree/master/pkg/scheduler/framework/plugins
+One cause is another MPIJob that stops the operator, which then starts no job of any namespace. The scheduler's
+messages: https://github.com/kubernetes/kubernetes/tree/master/pkg/scheduler/framework/plugins
 """
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.job_summaries import EVICTED, PENDING, SUSPENDED, JobSummary, PodSummary
 from training_workloads.cluster.job_warnings import JobWarning
 from training_workloads.cluster.resources import MPI_JOBS
-from training_workloads.cluster.stopped_operator import Undecodable
+from training_workloads.mpijob.decoding import decoding_failures
 from training_workloads.mpijob.programs import USER_ERROR, explained
 from training_workloads.platform.platform_spec import MPI_OPERATOR_NAMESPACE
+from training_workloads.validation import Problem
 
-__all__ = ["RULES", "Evidence", "find_hints", "rejected_input"]
+__all__ = ["RULES", "Evidence", "Undecodable", "UndecodableJob", "find_hints", "find_undecodable", "rejected_input"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UndecodableJob:
+    """An MPIJob that the operator cannot decode, or has no memory for.
+
+    Attributes:
+        name: Its name.
+        namespace: Its namespace.
+        problem: The first value that is wrong in it.
+    """
+
+    name: str
+    namespace: str
+    problem: Problem
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Undecodable:
+    """The known MPIJobs that stop the operator.
+
+    Attributes:
+        jobs: They, by namespace and name.
+        everywhere: Whether those of every namespace are known, rather than of one.
+    """
+
+    jobs: tuple[UndecodableJob, ...] = ()
+    everywhere: bool = True
+
+
+def find_undecodable(cluster: Cluster) -> Undecodable:
+    """Return the MPIJobs that stop the operator: of all namespaces, else of this one, else none."""
+    # The state of a job is known without the other jobs, which the user may not list.
+    for everywhere in (True, False):
+        with suppress(ClusterError):
+            return Undecodable(jobs=_undecodable_of(cluster, everywhere=everywhere), everywhere=everywhere)
+    return Undecodable(everywhere=False)
+
+
+def _undecodable_of(cluster: Cluster, *, everywhere: bool) -> tuple[UndecodableJob, ...]:
+    found = []
+    for job in cluster.objects(MPI_JOBS, all_namespaces=everywhere):
+        place = job["metadata"]
+        # A list does not repeat the kind in each object.
+        whole = {"apiVersion": MPI_JOBS.api_version, "kind": MPI_JOBS.kind, **job}
+        if problem := next(decoding_failures(whole), None):
+            found.append(UndecodableJob(name=place["name"], namespace=place["namespace"], problem=problem))
+    return tuple(sorted(found, key=lambda each: (each.namespace, each.name)))
+
 
 # https://github.com/kubeflow/mpi-operator/blob/v0.8.2/pkg/controller/mpi_job_controller.go
 _REJECTED = "ValidationError"
@@ -259,12 +313,7 @@ def find_hints(evidence: Evidence) -> tuple[str, ...]:
 
 
 def rejected_input(job: JobSummary, launchers: tuple[PodSummary, ...]) -> str | None:
-    """Return what to do where the newest launcher ended with the exit code of a user's mistake.
-
-    Args:
-        job: The job.
-        launchers: The attempts of its launcher, oldest first.
-    """
+    """Return what to do where the newest launcher, the last one, ended with the exit code of a user's mistake."""
     if not launchers or launchers[-1].exit_code != USER_ERROR:
         return None
     return (

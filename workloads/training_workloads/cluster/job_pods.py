@@ -29,8 +29,7 @@ _NO_UID = "00000000-0000-0000-0000-000000000000"
 def job_pods(job: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the path of each pod template of a job, and a pod of it as the job's controller would create it.
 
-    Args:
-        job: An MPIJob or a `batch/v1` Job; a template without containers has no pod.
+    A template without containers has no pod.
     """
     if job["kind"] == MPI_JOBS.kind:
         view = MpiJobView(document=job)

@@ -138,12 +138,7 @@ class PodSummary:
 
 
 def summarize_mpi_job(job: dict[str, Any], *, workers_ready: int = 0) -> JobSummary:
-    """Return the state of an MPIJob.
-
-    Args:
-        job: The object.
-        workers_ready: Worker pods that are ready; the object itself counts only those that run.
-    """
+    """Return the state of an MPIJob, which itself counts only the workers that run, not those that are ready."""
     read, status = MpiJobView(document=job), mapping(job.get("status"))
     workers, slots = read.worker.replicas or 0, read.slots or 1
     launch = next(iter(read.launches), None)

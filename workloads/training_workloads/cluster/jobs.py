@@ -39,6 +39,7 @@ from training_workloads.validation import InputError, Problem, known_names
 __all__ = [
     "BATCH_JOB_LABEL",
     "INDEX_LABEL",
+    "PODS_END_SECONDS",
     "ClusterJob",
     "by_age",
     "delete_job",
@@ -59,6 +60,9 @@ BATCH_JOB_LABEL = "batch.kubernetes.io/job-name"
 
 #: The label of a pod with its index in an Indexed Job; documented on the same page.
 INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
+
+#: What a pod gets to end (30 s by default), and after which the pods of a lost node are deleted (5 minutes).
+PODS_END_SECONDS = 360
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,7 +149,6 @@ def find_job(cluster: Cluster, name: str) -> ClusterJob:
 
     Raises:
         InputError: Neither exists.
-        ClusterError: A request failed.
     """
     if job := try_find_job(cluster, name):
         return job
@@ -177,11 +180,7 @@ def list_jobs(cluster: Cluster, *, all_namespaces: bool = False) -> list[JobSumm
 
 
 def delete_job(cluster: Cluster, job: ClusterJob) -> bool:
-    """Delete a job, and its pods in the background; return whether it existed still.
-
-    Raises:
-        ClusterError: A request failed.
-    """
+    """Delete a job, and its pods in the background; return whether it existed still."""
     return cluster.delete(job.resource, job.summary.name)
 
 
@@ -194,11 +193,7 @@ def parts_of(job: ClusterJob) -> list[tuple[Resource, str]]:
 
 
 def delete_part(cluster: Cluster, job: ClusterJob, resource: Resource, name: str) -> bool:
-    """Delete an object beside a job; return whether it existed.
-
-    Raises:
-        ClusterError: A request failed.
-    """
+    """Delete an object beside a job; return whether it existed."""
     spec = mapping(mapping(cluster.get(resource, name)).get("spec"))
     selector = mapping(spec.get("podSelector") or spec.get("selector"))
     labels = mapping(selector.get("matchLabels") or selector)
@@ -207,16 +202,7 @@ def delete_part(cluster: Cluster, job: ClusterJob, resource: Resource, name: str
 
 
 def wait_until_gone(cluster: Cluster, jobs: Iterable[ClusterJob], poller: Poller, progress: Progress) -> Iterator[str]:
-    """Wait until deleted jobs have no pods.
-
-    Args:
-        cluster: The cluster.
-        jobs: The jobs, which end at the same time.
-        poller: How to wait.
-        progress: Takes what the command waits for.
-
-    Yields:
-        The name of each job whose pods have ended.
+    """Wait until deleted jobs have no pods, and yield the name of each whose pods have ended.
 
     Raises:
         DeadlineError: They take longer than the poller's deadline.
@@ -242,12 +228,6 @@ def wait_for_end(
     cluster: Cluster, first: ClusterJob, poller: Poller, progress: Callable[[ClusterJob], None]
 ) -> ClusterJob | None:
     """Wait until a job has ended, or will for a user's mistake.
-
-    Args:
-        cluster: The cluster.
-        first: The job as `find_job` returned it.
-        poller: How to wait.
-        progress: Takes the job after each question.
 
     Returns:
         The job then, or `None` if it was deleted, or replaced by another job of its name.

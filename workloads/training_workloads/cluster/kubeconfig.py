@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import ssl
 import sys
 from binascii import Error as Base64Error
@@ -147,9 +148,13 @@ def _check_proxy(settings: "Configuration") -> None:
     schemes = (*_SERVER_SCHEMES, *(_SOCKS_SCHEMES if find_spec("socks") else ()))
     if not _is_address(settings.proxy, schemes):
         raise ClusterError(
-            f"the proxy is {settings.proxy!r}, and not an address that begins with {':// or '.join(schemes)}://",
+            f"the proxy is {_without_password(settings.proxy)!r}, and not an address that begins with {':// or '.join(schemes)}://",
             "give one such as http://proxy.example.com:3128 in HTTPS_PROXY, or as proxy-url in the kubeconfig",
         )
+
+
+def _without_password(address: str) -> str:
+    return re.sub(r"[^/]*@", "", address)
 
 
 def _is_address(value: Any, schemes: tuple[str, ...]) -> bool:

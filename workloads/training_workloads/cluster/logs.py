@@ -69,17 +69,10 @@ class _Reader:
 
 
 def read_log(cluster: Cluster, name: str, *, worker: int | None, tail: int | None) -> Iterator[str]:
-    """Return the existing lines of the newest launcher, or of a worker.
-
-    Args:
-        cluster: The cluster.
-        name: The job's.
-        worker: Number of a worker. Default: the launcher; of torchrun worker 0.
-        tail: Number of lines before the end. Default: all.
+    """Return the existing lines of the newest launcher, or of a worker; of torchrun those of worker 0 by default.
 
     Raises:
         InputError: There is no such job or worker, or it has not started.
-        ClusterError: A request failed.
     """
     job = find_job(cluster, name)
     started = [pod for pod in _pods(job, worker) if has_started(pod)]
@@ -89,14 +82,9 @@ def read_log(cluster: Cluster, name: str, *, worker: int | None, tail: int | Non
 
 
 def read_network(cluster: Cluster, job: ClusterJob) -> str | None:
-    """Return the line on the network of the ranks in the newest launcher's log, without its prefix.
+    """Return the last line on the ranks' network in the beginning of the newest launcher's log, without its prefix.
 
-    Args:
-        cluster: The cluster.
-        job: The job.
-
-    Returns:
-        The text of the last such line in the beginning of the log; `None` without one, and without a log to read.
+    It is `None` without such a line, and without a log to read.
     """
     found = None
     for _, text in launcher_lines(cluster, job, {"limitBytes": str(_NETWORK_BYTES)}):
@@ -106,13 +94,7 @@ def read_network(cluster: Cluster, job: ClusterJob) -> str | None:
 
 
 def launcher_lines(cluster: Cluster, job: ClusterJob, query: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield time and text of each line in the newest launcher's log; none without one, and without a log to read.
-
-    Args:
-        cluster: The cluster.
-        job: The job.
-        query: Parameters of Kubernetes' log that bound it, such as `tailLines`.
-    """
+    """Yield time and text of each line in the newest launcher's log; none without one, and without a log to read."""
     started = [pod for pod in _pods(job, None) if has_started(pod)]
     if not started or not (job.is_mpi_job or job.has_torchrun):
         return
@@ -129,13 +111,7 @@ def follow_log(
 ) -> Iterator[str]:
     """Yield lines as they are written, until the end of the job, or of the worker's pod.
 
-    Args:
-        cluster: The cluster.
-        name: The job's.
-        poller: How to wait.
-        progress: Takes what the command waits for.
-        worker: Number of a worker. Default: the launcher, and the next one after a restart; of torchrun worker 0.
-        tail: Number of lines before the end with which to begin. Default: all.
+    By default they are those of the launcher, and of the next one after a restart; of torchrun those of worker 0.
 
     Raises:
         InputError: There is no such job or worker.

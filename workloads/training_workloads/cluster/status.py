@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from training_workloads.cluster.client import Cluster
-from training_workloads.cluster.hints import Evidence, find_hints
+from training_workloads.cluster.hints import Evidence, find_hints, find_undecodable
 from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary, PodSummary, moment
 from training_workloads.cluster.job_warnings import JobWarning, job_warnings
 from training_workloads.cluster.jobs import ClusterJob, find_job
 from training_workloads.cluster.logs import launcher_lines, read_network
-from training_workloads.cluster.stopped_operator import find_undecodable
 from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.api import PREDICTION_ANNOTATION
 from training_workloads.mpijob.programs import PROGRESS_SPEED
@@ -73,7 +72,6 @@ def report_job(cluster: Cluster, name: str) -> JobReport:
 
     Raises:
         InputError: There is no such job.
-        ClusterError: A request failed.
     """
     job = find_job(cluster, name)
     warnings = job_warnings(cluster, job)

@@ -58,6 +58,13 @@ _ADDRESS = (
 )
 
 
+# Kinds of objects that come with a job. Others, such as a ClusterRoleBinding, change what people and pods may do.
+_WITH_A_JOB = {
+    *("ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "PodDisruptionBudget", "Secret", "Service"),
+    *("ServiceAccount", "StatefulSet", "TrainingRuntime"),
+}
+
+
 class PodTemplate:
     """Stands for a whole pod template in a problem, which would show its pages otherwise."""
 
@@ -117,12 +124,7 @@ class Submission:
 
 
 def check_objects(file: str, documents: Iterable[Document]) -> Problems:
-    """Yield the problems of a file without objects, of an object's address, and of MPIJobs that stop the operator.
-
-    Args:
-        file: The file's name.
-        documents: Its documents.
-    """
+    """Yield the problems of a file without objects, of an object's address, and of MPIJobs that stop the operator."""
     objects = [document for document in documents if document.content is not None]
     if not objects:
         fix = "give a manifest, such as one that 'trainctl render' wrote"
@@ -138,18 +140,17 @@ def check_objects(file: str, documents: Iterable[Document]) -> Problems:
 
 
 def plan_submission(
-    cluster: Cluster, documents: Iterable[Document], note: Callable[[str], None], *, namespace: str | None
+    cluster: Cluster,
+    documents: Iterable[Document],
+    note: Callable[[str], None],
+    *,
+    namespace: str | None,
+    any_kind: bool = False,
 ) -> list[Submission]:
-    """Check whether every object can be created, and create none.
+    """Check whether every object can be created, and return them in the order in which to create them.
 
-    Args:
-        cluster: The cluster.
-        documents: The objects, after `check_objects`.
-        note: Takes what delays a job, and is no mistake in it.
-        namespace: The value of `--namespace`; an object with another namespace is rejected.
-
-    Returns:
-        The objects in the order in which to create them.
+    `check_objects` comes first. `note` takes what delays a job, and is no mistake in it; `any_kind` admits objects of
+    kinds that no job needs.
 
     Raises:
         InputError: An object contradicts `namespace`, or something that it needs is missing in its namespace.
@@ -159,6 +160,8 @@ def plan_submission(
     enforce((objects, namespace), [_namespaces_agree])
     submissions = [_submission(cluster, document) for document in objects]
     submissions.sort(key=lambda each: each.is_job)
+    if not any_kind:
+        enforce(submissions, [_come_with_a_job])
     # Each check asks the cluster about what the one before has found in order.
     for rule in (_there_is_a_job, _images_can_be_pulled, _namespaces_exist, _names_are_free, _claims_exist):
         enforce(submissions, [rule])
@@ -169,11 +172,7 @@ def plan_submission(
 
 
 def submit(submissions: Iterable[Submission], created: Callable[[Submission], None]) -> None:
-    """Create every object.
-
-    Args:
-        submissions: The result of `plan_submission`.
-        created: Takes each object after the cluster has created it.
+    """Create every object of a plan.
 
     Raises:
         ClusterError: A request failed; the objects before it exist.
@@ -219,6 +218,14 @@ def _there_is_a_job(submissions: list[Submission]) -> Problems:
         kinds = ", ".join(each.resource.kind for each in submissions)
         allowed = f"it contains {kinds}, and only an MPIJob, a Job or a TrainJob runs"
         yield Problem(path=("file",), given=files, allowed=allowed, fix="use 'kubectl apply -f' for other objects")
+
+
+def _come_with_a_job(submissions: list[Submission]) -> Problems:
+    for each in submissions:
+        if not each.is_job and each.resource.kind not in _WITH_A_JOB:
+            allowed = "no job needs such an object"
+            fix = "read it, and create it with 'kubectl apply -f' or add '--any-kind'"
+            yield each.problem(("kind",), each.resource.kind, allowed=allowed, fix=fix)
 
 
 def _images_can_be_pulled(submissions: list[Submission]) -> Problems:

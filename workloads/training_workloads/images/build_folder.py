@@ -1,17 +1,21 @@
 """The folder that an image is built from: its Dockerfile, the image's name here, and what the build may read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from training_workloads.mpijob.programs import LOCAL_IMAGE
-from training_workloads.validation import InputError, Problem
+from training_workloads.validation import InputError, Problem, Problems, check
 
-__all__ = ["build_arguments", "find_dockerfile", "ignore_file", "local_name", "pack"]
+__all__ = ["ImageError", "build_arguments", "find_dockerfile", "ignore_file", "local_name", "pack"]
 
 # A clone of this project, or the folder of a project that `trainctl init` wrote.
 _DOCKERFILES = ("training/Dockerfile", "Dockerfile")
+
+
+class ImageError(Exception):
+    """A build or a push of an image failed; the text says what happened and what to do."""
 
 
 def find_dockerfile(folder: Path, given: str | None) -> Path:
@@ -37,9 +41,7 @@ def find_dockerfile(folder: Path, given: str | None) -> Path:
 def local_name(folder: Path, dockerfile: Path | None = None) -> str:
     """Return an image's name on this machine: that in the recipes of the library, or of a project.
 
-    Args:
-        folder: Where it is built.
-        dockerfile: Its Dockerfile; `torch.Dockerfile` adds `-torch` to the name. Default: that of the folder.
+    `torch.Dockerfile` adds `-torch` to the name.
     """
     name = LOCAL_IMAGE
     if not (folder / _DOCKERFILES[0]).is_file():
@@ -69,16 +71,30 @@ def ignore_file(folder: Path, dockerfile: Path) -> Path | None:
 
 
 def pack(folder: Path, dockerfile: Path, archive: BinaryIO) -> int:
-    """Write the files that the build may read as a zip file, and return their number."""
-    count = 0
+    """Write the files that the build may read as a zip file, and return their number.
+
+    Raises:
+        InputError: A link points to something else: a file outside of the folder, such as one with credentials.
+    """
+    names = _included(folder, dockerfile)
+    check(_links_stay(folder, names))
     with ZipFile(archive, "w", ZIP_DEFLATED, strict_timestamps=False) as packed:
-        for name in _included(folder, dockerfile):
+        for name in names:
             packed.write(folder / name, name)
-            count += 1
-    return count
+    return len(names)
 
 
-def _included(folder: Path, dockerfile: Path) -> Iterator[str]:
+def _links_stay(folder: Path, names: list[str]) -> Problems:
+    read = {(folder.resolve() / name) for name in names if not (folder / name).is_symlink()}
+    for name in names:
+        path = folder / name
+        if path.resolve() not in read:
+            allowed = f"it points to {path.resolve()}, which the build does not read"
+            fix = "copy the file there, or add the link to .dockerignore"
+            yield Problem(path=("link",), given=str(path), allowed=allowed, fix=fix)
+
+
+def _included(folder: Path, dockerfile: Path) -> list[str]:
     # Here, because it imports an HTTP client.
     from docker.utils import exclude_paths
 
@@ -86,4 +102,4 @@ def _included(folder: Path, dockerfile: Path) -> Iterator[str]:
     lines = ignored.read_text(encoding="utf-8").splitlines() if ignored else []
     patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     found = exclude_paths(str(folder), patterns, dockerfile=str(dockerfile)) | {str(dockerfile)}
-    yield from sorted(name for name in found if (folder / name).is_file())
+    return sorted(name for name in found if (folder / name).is_file())

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from training_workloads.aws.session import AwsSession, new_tag
-from training_workloads.images.build_folder import pack
-from training_workloads.images.image_error import ImageError
+from training_workloads.images.build_folder import ImageError, pack
 
 __all__ = ["RemoteBuild", "start_build"]
 
@@ -32,10 +31,6 @@ class RemoteBuild:
 
     def follow(self, show: Callable[[str], None], pause: Callable[[float], None] = time.sleep) -> str:
         """Show the build's log until it ends, and return the address of the image by its digest.
-
-        Args:
-            show: Takes each line of the log.
-            pause: Waits for some seconds.
 
         Raises:
             ImageError: The build failed.
@@ -81,14 +76,9 @@ class RemoteBuild:
 def start_build(
     session: AwsSession, stack: str, folder: Path, dockerfile: Path, arguments: Mapping[str, str]
 ) -> RemoteBuild:
-    """Upload a folder and start its build.
+    """Upload a folder without the files that its .dockerignore names, and start its build.
 
-    Args:
-        session: The user's session.
-        stack: The data stack, whose outputs name the bucket, the project and the repository.
-        folder: Folder that the build may read, without the files that its .dockerignore names.
-        dockerfile: Its Dockerfile, relative to the folder.
-        arguments: Build arguments.
+    The outputs of the data stack name the bucket, the project and the repository.
     """
     bucket, project, repository = (
         session.output(stack, name) for name in ("BucketName", "ImageBuildProject", "ImageRepositoryUri")

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from training_workloads.images.build_folder import ignore_file
-from training_workloads.images.image_error import ImageError
+from training_workloads.images.build_folder import ImageError, ignore_file
 from training_workloads.validation import MISSING, InputError, Problem
 
 __all__ = ["ENGINES", "ContainerEngine", "find_engine"]
@@ -67,12 +66,7 @@ class ContainerEngine:
 def find_engine(given: str | None, *, otherwise: str = "") -> ContainerEngine:
     """Return the engine that the user named, else the first that answers: Docker's program may be without its daemon.
 
-    Args:
-        given: The value of `--engine`.
-        otherwise: The alternative without one, after "or ", for the error. Default: none.
-
-    Raises:
-        InputError: There is none.
+    `otherwise` is the alternative without one, after "or ", for the error.
     """
     ways = f", or {otherwise}" if otherwise else ""
     installed = [program for program in (ENGINES if given is None else (given,)) if shutil.which(program)]

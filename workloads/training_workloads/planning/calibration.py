@@ -158,12 +158,7 @@ def predicted_rate(run: PublishedRun, constants: StepConstants) -> float:
 
 
 def fit(one_node: Iterable[PublishedRun], several_nodes: Iterable[PublishedRun]) -> StepConstants:
-    """Return the constants that the median of the rows implies.
-
-    Args:
-        one_node: Rows that give the coordination.
-        several_nodes: Rows that give the hidden share; their base is one GPU.
-    """
+    """Return the constants that the median of the rows implies: the coordination, and the hidden share."""
     coordination = statistics.median(_implied_coordination(run) for run in one_node)
     hidden = statistics.median(_implied_hidden_share(run, coordination) for run in several_nodes)
     return StepConstants(coordination_seconds=coordination, hidden_share=hidden)

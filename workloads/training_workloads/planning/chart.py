@@ -96,15 +96,7 @@ class Bar:
 
 
 def line_chart(title: str, x_name: str, y_name: str, lines: Sequence[Line], *, form: str = "svg") -> bytes:
-    """Return lines over two logarithmic axes as a picture.
-
-    Args:
-        title: The title above the chart.
-        x_name: The name of the horizontal axis.
-        y_name: The name of the vertical axis.
-        lines: The lines.
-        form: svg or png.
-    """
+    """Return lines over two logarithmic axes as a picture."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(_WIDTH, _HEIGHT))
         axes = figure.subplots()
@@ -131,14 +123,7 @@ def line_chart(title: str, x_name: str, y_name: str, lines: Sequence[Line], *, f
 
 
 def bar_chart(title: str, parts: Sequence[str], bars: Sequence[Bar], *, form: str = "svg") -> bytes:
-    """Return horizontal bars as a picture, the first one on top.
-
-    Args:
-        title: The title above the chart.
-        parts: The names of the parts of a bar.
-        bars: The bars.
-        form: svg or png.
-    """
+    """Return horizontal bars as a picture, the first one on top; `parts` are the names of the parts of a bar."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(_WIDTH, _HEAD + _ROW * len(bars)))
         axes = figure.subplots()

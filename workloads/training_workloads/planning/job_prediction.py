@@ -76,8 +76,7 @@ _PROGRAMS: Final = (
 def predicted_annotations(spec: Any) -> dict[str, str]:
     """Return the annotation of a job with its predicted speed; none for a job that the plan does not know.
 
-    Args:
-        spec: A job of any kind. The speed of an elastic job follows the workers that it has.
+    The speed of an elastic job follows the workers that it has.
     """
     setup = planned_setup(spec)
     if setup is None:
@@ -89,11 +88,7 @@ def predicted_annotations(spec: Any) -> dict[str, str]:
 def planned_setup(spec: Any) -> TrainingSetup | None:
     """Return the setup that the plan predicts for a job, for `render` and for the report of `bench`.
 
-    Args:
-        spec: A job of any kind.
-
-    Returns:
-        None where the plan does not know an option, or its figure may not be shown.
+    It is None where the plan does not know an option, or its figure may not be shown.
     """
     # An elastic job is a kind of Horovod job too.
     if type(spec) is not HorovodJobSpec or spec.resources.gpus != spec.instance.gpus:

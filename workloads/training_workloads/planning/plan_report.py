@@ -50,15 +50,7 @@ def sweep_text(found: Sequence[Prediction]) -> str:
 
 
 def sweep_chart(found: Sequence[Prediction], form: str) -> bytes:
-    """Return the speed over the GPUs as a picture, beside the line of a speed that grows as they do.
-
-    Args:
-        found: The sweep.
-        form: svg or png.
-
-    Raises:
-        InputError: matplotlib is missing.
-    """
+    """Return the speed over the GPUs as a picture, beside the line of a speed that grows as they do."""
     from training_workloads.planning.chart import Line, line_chart
 
     first = found[0]

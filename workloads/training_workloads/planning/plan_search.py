@@ -37,13 +37,8 @@ def best(setups: Sequence[TrainingSetup], wish: Wish, *, type_is_named: bool = T
     """Return the prediction that meets a wish.
 
     With a longest epoch it is the one with the cheapest epoch; with a budget alone the fastest one, because the
-    cheapest is one node in nearly every case.
-
-    Args:
-        setups: Setups to compare.
-        wish: Limits that it must keep.
-        type_is_named: Whether the user chose the type, which then keeps its figure, with a note. Else no type is
-            recommended by the ceiling of another framework.
+    cheapest is one node in nearly every case. A type that the user named keeps its figure, with a note; else no type is
+    recommended by the ceiling of another framework.
 
     Raises:
         InputError: No setup meets it; the message has the closest.
@@ -60,11 +55,6 @@ def best(setups: Sequence[TrainingSetup], wish: Wish, *, type_is_named: bool = T
 
 def possible_setups(instance_types: Iterable[str], nodes: Iterable[int], **options: Any) -> list[TrainingSetup]:
     """Return the setups with these options; not those that a type or a number of nodes rules out.
-
-    Args:
-        instance_types: EC2's names.
-        nodes: Numbers of nodes.
-        options: The other fields of a setup.
 
     Raises:
         InputError: None is possible; the problems are those of the last one, which has the most nodes.

@@ -66,12 +66,6 @@ def exposed_seconds(
     """Return the all-reduce that adds to the step.
 
     Clusters of equal computation: while all but the first are computed, the bytes of all but the last can be sent.
-
-    Args:
-        all_reduce: Time of the whole all-reduce.
-        computation: Time of the forward and the backward pass.
-        clusters: The graph.
-        constants: How much of a transfer the computation beside it hides.
     """
     if clusters.count == 1:
         return all_reduce

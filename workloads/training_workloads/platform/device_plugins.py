@@ -31,8 +31,6 @@ class NvidiaDevicePluginChart(cdk8s.Chart):
         """Define the chart.
 
         Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
             mirror: Registry with a copy of the image. Default: NVIDIA's.
         """
         super().__init__(scope, id)
@@ -64,8 +62,6 @@ class EfaDevicePluginChart(cdk8s.Chart):
         """Define the chart.
 
         Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
             mirror: Registry with a copy of the image. Default: AWS's.
         """
         super().__init__(scope, id)
@@ -102,16 +98,7 @@ def _define_plugin(
 ) -> None:
     """Define the DaemonSet of a device plugin in `kube-system`.
 
-    Args:
-        chart: The chart.
-        release: Its Helm chart. The DaemonSet has that name too, so that the API server rejects a second plugin.
-        mirror: Registry with a copy of the image. Default: that of the release.
-        node_label: Label whose value is "true" on the nodes that have the device.
-        security_context: Rights of the plugin.
-        requests: CPU and memory that are reserved for it.
-        environment: Variables of the plugin.
-        volumes: Folders of the node besides that of the sockets, each mounted at its path.
-        host_network: Whether it runs in the node's network. Default: in a pod network.
+    It has the release's name too, so that the API server rejects a second plugin. Each volume is mounted at its path.
     """
     name = release.chart
     labels = {"app.kubernetes.io/name": name}
@@ -149,13 +136,7 @@ def _define_plugin(
 
 
 def _directory(name: str, path: str, *, kind: str | None = None) -> k8s.Volume:
-    """Return a folder of the node.
-
-    Args:
-        name: Name of the volume in the pod.
-        path: Path on the node.
-        kind: The kind of file that must exist there (`hostPath.type`). Default: not checked.
-    """
+    """Return a folder of the node; `kind` is the kind of file that must exist there (`hostPath.type`)."""
     return k8s.Volume(name=name, host_path=k8s.HostPathVolumeSource(path=path, type=kind))
 
 

@@ -8,7 +8,7 @@ from constructs import Construct
 
 from training_workloads.catalog.nodes import GPU_PRESENT_LABEL, GPU_TAINT_KEY
 from training_workloads.mpijob.programs import UID
-from training_workloads.platform.static_volume import DEFAULT_NAMESPACE
+from training_workloads.platform.volumes import DEFAULT_NAMESPACE
 
 __all__ = ["ImagePrePullChart"]
 
@@ -30,8 +30,6 @@ class ImagePrePullChart(cdk8s.Chart):
         """Define the chart.
 
         Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
             images: Addresses of images, each with the program `sleep`.
             namespace: Namespace of the DaemonSet.
         """

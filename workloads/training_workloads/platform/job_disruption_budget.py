@@ -5,7 +5,7 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.catalog.nodes import HOLD_LABEL
-from training_workloads.platform.static_volume import DEFAULT_NAMESPACE
+from training_workloads.platform.volumes import DEFAULT_NAMESPACE
 
 __all__ = ["JobDisruptionBudgetChart"]
 
@@ -30,8 +30,6 @@ class JobDisruptionBudgetChart(cdk8s.Chart):
         """Define the chart.
 
         Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
             namespace: Namespace of the jobs.
         """
         super().__init__(scope, id)

@@ -60,13 +60,7 @@ def ecr_registry(name: str, mirror: Any) -> Problems:
 
 
 def mirror_in_partition(name: str, mirror: str, region: str) -> Problems:
-    """Reject a registry of another partition than that of the cluster.
-
-    Args:
-        name: The argument, as the user typed it.
-        mirror: The address of an ECR registry.
-        region: Region of the cluster.
-    """
+    """Reject a registry of another partition than that of the cluster."""
     mirrors = registry_region(mirror)
     here, there = partition_of(region), partition_of(mirrors)
     if here and there and here != there:
@@ -84,10 +78,6 @@ def chart_repository(mirror: str, chart: str) -> str:
     """Return the address of a chart in a mirror, in the one form to which CDK's function with Helm logs in.
 
     https://github.com/aws/aws-cdk/tree/main/packages/@aws-cdk/custom-resource-handlers/lib/aws-eks/kubectl-handler/helm
-
-    Args:
-        mirror: The registry; a token stays as it is.
-        chart: Name of the chart.
     """
     found = _ECR.fullmatch(mirror)
     partition = partition_of(found["region"]) if found else None
@@ -151,11 +141,7 @@ def _is_ecr(registry: str) -> bool:
 
 
 def registry_region(registry: str) -> str:
-    """Return the region of an ECR registry.
-
-    Args:
-        registry: An address that `ecr_registry` accepts.
-    """
+    """Return the region of an ECR registry, an address that `ecr_registry` accepts."""
     found = _ECR.fullmatch(registry)
     assert found
     return found["region"]

@@ -25,12 +25,7 @@ class MpiJobDefinitionChart(cdk8s.Chart):
     """The MPIJob resource definition, apart so that it can be applied before anything that needs it."""
 
     def __init__(self, scope: Construct, id: str) -> None:
-        """Define the chart.
-
-        Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
-        """
+        """Define the chart."""
         super().__init__(scope, id)
         definition = mpi_job_definition()
         crd = cdk8s.ApiObject(
@@ -52,8 +47,6 @@ class MpiOperatorChart(cdk8s.Chart):
         """Define the chart.
 
         Args:
-            scope: A cdk8s app, or any construct for embedding.
-            id: Id in the scope.
             gang_scheduler: Which scheduler starts all workers of a job together or none: `volcano`, or the name of the
                 cluster's scheduler with the coscheduling plugin (https://github.com/kubernetes-sigs/scheduler-plugins).
                 It must be installed. Default: none, and the gangs of jobs have no effect.

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.catalog import InstanceType
-from training_workloads.catalog.network_layers import HOSTNAME_LABEL, network_labels
 from training_workloads.catalog.nodes import (
     CAPACITY_TYPE_LABEL,
     EFA_HUGEPAGES_MIB,
     EFA_RESOURCE,
     GPU_RESOURCE,
     GPU_TAINT_KEY,
+    HOSTNAME_LABEL,
     HUGEPAGES_RESOURCE,
     INSTANCE_TYPE_LABEL,
     NODE_GROUP_LABEL,
     PLACEMENT_GROUP_LABEL,
     CapacityType,
+    network_labels,
 )
 from training_workloads.jobs.mpi_pods import LAUNCHER_CPU_MILLIS, LAUNCHER_MEMORY_GIB
 from training_workloads.jobs.worker_resources import worker_resources
@@ -136,30 +137,18 @@ class QueuedNodes:
 
 
 def flavor_name(group: str) -> str:
-    """Return the name of a node group's flavor: the group's, as an object of Kubernetes can have it.
-
-    Args:
-        group: Name of the node group, as its nodes' label has it or as the user gave it.
-    """
+    """Return the name of a node group's flavor: the group's, as an object of Kubernetes can have it."""
     return group[:DNS_LABEL_LENGTH].strip("-_.").lower().replace("_", "-")
 
 
 def launcher_flavor(topology: str | None = None) -> dict[str, Any]:
-    """Return the flavor of the launchers, on every node without GPUs.
-
-    Args:
-        topology: Name of the topology, which all flavors of a queue have or none. Default: none.
-    """
+    """Return the flavor of the launchers, on nodes without GPUs; all flavors of a queue have the topology, or none."""
     spec = {"nodeLabels": _ANY_NODE, "topologyName": topology} if topology else {}
     return _object("ResourceFlavor", LAUNCHER_FLAVOR, spec)
 
 
 def launcher_quota(jobs: int) -> dict[str, Any]:
-    """Return the quota for the launchers of some jobs.
-
-    Args:
-        jobs: Jobs that run at once.
-    """
+    """Return the quota for the launchers of as many jobs at once."""
     amounts = {"cpu": f"{LAUNCHER_CPU_MILLIS * jobs}m", "memory": f"{LAUNCHER_MEMORY_GIB * jobs}Gi"}
     return _flavor_quota(LAUNCHER_FLAVOR, amounts)
 
@@ -167,10 +156,8 @@ def launcher_quota(jobs: int) -> dict[str, Any]:
 def cluster_queue(name: str, flavors: Any) -> dict[str, Any]:
     """Return the queue's quota, for jobs of all namespaces that have an entrance.
 
-    Args:
-        name: Its name.
-        flavors: Results of `QueuedNodes.quota` and `launcher_quota`, in the order in which Kueue tries them; an app of
-            the CDK gives a token for them.
+    The flavors are results of `QueuedNodes.quota` and `launcher_quota`, in the order in which Kueue tries them; an app
+    of the CDK gives a token for them.
     """
     group = {"coveredResources": list(RESOURCES), "flavors": flavors}
     # An empty selector admits every namespace; without it none is admitted.
@@ -178,33 +165,20 @@ def cluster_queue(name: str, flavors: Any) -> dict[str, Any]:
 
 
 def local_queue(name: str, namespace: str) -> dict[str, Any]:
-    """Return the entrance of a namespace, which jobs name.
-
-    Args:
-        name: Name of it, and of the cluster queue behind it.
-        namespace: The namespace.
-    """
+    """Return the entrance of a namespace, which jobs name, to the cluster queue of the same name."""
     queue = _object("LocalQueue", name, {"clusterQueue": name})
     queue["metadata"]["namespace"] = namespace
     return queue
 
 
 def topology_name(levels: tuple[str, ...]) -> str:
-    """Return the name of a topology: whether it has placement groups, and the number of its layers of the network.
-
-    Args:
-        levels: The result of `QueuedNodes.levels`.
-    """
+    """Return the name of a topology: whether it has placement groups, and the number of its layers of the network."""
     placed = PLACEMENT_GROUP_LABEL in levels
     return f"{'placement-group-' if placed else ''}network-layers-{len(levels) - 1 - placed}"
 
 
 def topology_of(levels: tuple[str, ...]) -> dict[str, Any]:
-    """Return a topology.
-
-    Args:
-        levels: The result of `QueuedNodes.levels`; Kueue does not see a node without one of these labels.
-    """
+    """Return the topology of `QueuedNodes.levels`; Kueue does not see a node without one of these labels."""
     return _object("Topology", topology_name(levels), {"levels": [{"nodeLabel": label} for label in levels]})
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from training_workloads.recipes.built_in import NEEDS, RECIPES
 from training_workloads.recipes.user_code import InstalledFunction, RecipesFile, UserCode, as_problems
-from training_workloads.validation import InputError, Problem, Problems, check, shown
+from training_workloads.validation import Problem, Problems, check, shown
 
 if TYPE_CHECKING:
     from training_workloads.jobs.kinds import JobSpec
@@ -105,11 +105,8 @@ def find_recipes(folder: Path = Path()) -> dict[str, Recipe]:
 
 
 def recipe_names(folder: Path = Path()) -> list[str]:
-    """Return the names of all recipes, without those of a `recipes.py` with a mistake: a completion shows no error."""
-    try:
-        return sorted(find_recipes(folder))
-    except InputError:
-        return sorted(_without_a_file())
+    """Return the names of all recipes for a completion, which runs nothing of a folder that the user has cloned."""
+    return sorted({*_without_a_file(), *RecipesFile(folder / _FILE).names()})
 
 
 def _without_a_file() -> dict[str, Recipe]:

@@ -1,5 +1,6 @@
 """Recipes that this library does not have: a mistake in one is a problem with its place, never a traceback."""
 
+import ast
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -40,10 +41,7 @@ class UserCode(Protocol):
 def as_problems(code: UserCode, name: str = "", typed: str | None = None) -> Iterator[None]:
     """Run code of the user; what it prints is not the result of the command, so it goes to standard error.
 
-    Args:
-        code: The code.
-        name: The recipe.
-        typed: The job's name on the command line: a problem with it is not one of the code.
+    `typed` is the job's name on the command line: a problem with it is not one of the code.
 
     Raises:
         InputError: The code raised an error, or gave a value that a rule rejects.
@@ -93,6 +91,16 @@ class RecipesFile:
             sys.modules.pop(name, None)
             if another:
                 sys.modules[name] = another
+
+    def names(self) -> list[str]:
+        """Return the recipes' names as the text of `RECIPES` has them, without running the file; none elsewhere."""
+        try:
+            body = ast.parse(self.path.read_bytes()).body
+        except (OSError, SyntaxError, ValueError):
+            return []
+        values = [each.value for each in body if isinstance(each, ast.Assign | ast.AnnAssign) and _is_recipes(each)]
+        keys = [key for value in values if isinstance(value, ast.Dict) for key in value.keys]
+        return [key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
 
     def functions(self) -> dict[str, Any]:
         """Run the file and return the functions by the names of their recipes.
@@ -191,6 +199,11 @@ class InstalledFunction:
     def about(self, name: str, function: Any) -> Problem:
         """Return a problem with the package of the recipe."""
         return Problem(path=("recipe",), given=name, fix="", source=self.package)
+
+
+def _is_recipes(assignment: ast.Assign | ast.AnnAssign) -> bool:
+    targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
+    return any(isinstance(each, ast.Name) and each.id == "RECIPES" for each in targets)
 
 
 def _typed(text: str) -> Any:

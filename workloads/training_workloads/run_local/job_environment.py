@@ -111,16 +111,7 @@ class _Needs:
 
 
 def check_environment(run: LocalRun, environment: Path, variables: dict[str, str]) -> None:
-    """Check that the launcher, the program of the ranks, and Horovod if it imports that, are there.
-
-    Args:
-        run: The run.
-        environment: The virtual environment.
-        variables: Every variable of the run.
-
-    Raises:
-        InputError: Something is missing.
-    """
+    """Check that the launcher, the program of the ranks, and Horovod if it imports that, are there."""
     needs = _Needs(run=run, environment=environment, variables=variables)
     enforce(needs, [_has_programs])
     enforce(needs, [_has_launcher, _has_program, _has_script])

@@ -78,6 +78,7 @@ class LocalRun:
         writes: Whether the job mounts a shared file system, where it writes.
         hides_traceback: Whether the launcher is torchrun itself, whose last lines are a traceback where a rank has
             failed: what the rank wrote and how it ended say more. The lines of its ranks have tags.
+        private: Whether it gets a private network, because the launcher's server runs what any client writes.
     """
 
     name: str
@@ -88,6 +89,7 @@ class LocalRun:
     program: tuple[str, ...]
     writes: bool = False
     hides_traceback: bool = False
+    private: bool = False
 
     @property
     def module(self) -> str | None:
@@ -110,13 +112,7 @@ class LocalRun:
 
 
 def plan_local_run(document: Document, volumes: Path, scratch: Path, ranks: int | None = None) -> LocalRun:
-    """Return the command of this machine for a job's launcher.
-
-    Args:
-        document: The MPIJob.
-        volumes: Local folder in place of each mounted claim.
-        scratch: Folder for the files that the operator would create.
-        ranks: Number of ranks. Default: that of the launcher's command.
+    """Return the command of this machine for a job's launcher, by default with as many ranks as its command has.
 
     Raises:
         InputError: The launcher does not run `mpirun -np N` or `horovodrun -np N`, or `ranks` is below 1.
@@ -143,21 +139,12 @@ def plan_local_run(document: Document, volumes: Path, scratch: Path, ranks: int 
         ranks=count,
         program=() if launch.unknown_options else launch.program,
         writes=bool(claims),
+        private=launch.is_horovod,
     )
 
 
 def plan_script(script: str, arguments: Sequence[str], scratch: Path, ranks: int | None = None) -> LocalRun:
-    """Return the command that runs a Python script as ranks, as a job would.
-
-    Args:
-        script: Path of the script.
-        arguments: Its arguments.
-        scratch: Folder for the hostfile.
-        ranks: Number of ranks. Default: 2.
-
-    Raises:
-        InputError: `ranks` is below 1.
-    """
+    """Return the command that runs a Python script as ranks, 2 by default, as a job would."""
     count = _RANKS_OF_A_SCRIPT if ranks is None else ranks
     threads = local_threads(count)
     program = ("python", script, *arguments)

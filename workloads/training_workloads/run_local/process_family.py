@@ -59,9 +59,8 @@ class Family:
     def end(self, launcher: subprocess.Popen[bytes], meanwhile: Callable[[float], object]) -> None:
         """End every process: with SIGTERM, after some seconds with SIGKILL; this takes 10 seconds at most.
 
-        Args:
-            launcher: The launcher; if it still runs, it ends its ranks itself.
-            meanwhile: Called repeatedly with the seconds that it may take, for example to forward output.
+        A launcher that still runs ends its ranks itself. `meanwhile` is called repeatedly with the seconds that it may
+        take, for example to forward output.
         """
         members = self.members()
         if launcher.poll() is None:

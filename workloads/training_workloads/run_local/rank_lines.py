@@ -31,11 +31,7 @@ _HOROVOD_TAG = re.compile(rf"\[(\d+)\]{_STREAM}")
 
 
 def rank_line(text: str) -> str:
-    """Return a line with its rank in front, `rank  3 | text`, or unchanged if it has no tag.
-
-    Args:
-        text: A line of the launcher's output.
-    """
+    """Return a line with its rank in front, `rank  3 | text`, or unchanged if it has no tag."""
     if tag := _MPI_TAG.match(text):
         # Open MPI 5 adds the space. With Open MPI 4 an indented line loses one column.
         shown = text[tag.end() :].removeprefix(" ")
@@ -59,11 +55,7 @@ class RankLines:
         self._begun: dict[str, str] = {}
 
     def feed(self, data: bytes) -> Iterator[str]:
-        """Yield the lines that the next piece of the output completes, without their line ends.
-
-        Args:
-            data: The piece, of any length.
-        """
+        """Yield the lines that the next piece of the output completes, without their line ends."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             yield self._whole(line)
@@ -95,12 +87,7 @@ class LauncherOutput:
     """
 
     def __init__(self, launcher: subprocess.Popen[bytes], *, hides_traceback: bool = False) -> None:
-        """Read the pipes of a launcher from now on.
-
-        Args:
-            launcher: A process with pipes as standard output and standard error.
-            hides_traceback: As `LocalRun` has it.
-        """
+        """Read the two pipes of a launcher from now on."""
         self.reader_gone = False
         self._hides_traceback = hides_traceback
         self._traceback: list[str] = []
@@ -117,11 +104,7 @@ class LauncherOutput:
         return "\n".join(self._last_lines)
 
     def forward(self, seconds: float) -> bool:
-        """Wait for output, forward it, and return whether there was some.
-
-        Args:
-            seconds: The longest wait.
-        """
+        """Wait for output at most so long, forward it, and return whether there was some."""
         ready = self._selector.select(seconds)
         for key, _ in ready:
             lines, target = key.data

@@ -9,9 +9,11 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from training_workloads.jobs.volumes import RUNS_DIRECTORY
+from training_workloads.run_local import private_network
 from training_workloads.run_local.job_environment import check_environment
 from training_workloads.run_local.local_plan import LocalRun, plan_local_run, plan_script, write_hosts
 from training_workloads.run_local.run_target import is_script, read_target
@@ -20,6 +22,9 @@ from training_workloads.run_local.torchrun_plan import TORCHRUN, plan_torchrun, 
 from training_workloads.validation import InputError, Problem
 
 __all__ = ["only_run", "run_locally", "run_planned"]
+
+_PRIVATE = "the ranks reach this machine alone; with '--open-network' they have its network"
+_NOT_PRIVATE = "this system gives a run no private network: others can reach {}'s server, which trusts every client"
 
 # Those of `make setup-training` and of `make setup-torch`: TensorFlow and PyTorch need different releases of NumPy.
 _ENVIRONMENT = Path(".venv-training")
@@ -40,6 +45,7 @@ def run_locally(
     environment: Path | None = None,
     ranks: int | None = None,
     arguments: Sequence[str] = (),
+    open_network: bool = False,
 ) -> int:
     """Run a job or a script to its end, with each rank's number in front of its lines.
 
@@ -50,6 +56,8 @@ def run_locally(
             `.venv-torch` for torchrun.
         ranks: Number of ranks. Default: that of the launcher's command; 2 for a script and for torchrun.
         arguments: Those of a script.
+        open_network: Whether the ranks of an elastic job or of torchrun have this machine's network. Default: loopback
+            alone, because the launcher's server runs what any client writes.
 
     Returns:
         The launcher's exit code, with torchrun that of the rank that ended first; 128 plus the number of the signal if
@@ -61,6 +69,7 @@ def run_locally(
     with tempfile.TemporaryDirectory(prefix="mpi-") as folder:
         scratch = Path(folder)
         run, origin, note = _planned(str(target), volumes.absolute(), scratch, ranks, arguments)
+        run = replace(run, private=run.private and not open_network)
         write_hosts(scratch, run.ranks)
         return run_planned(run, scratch, volumes=volumes, environment=environment, origin=origin, note=note)
 
@@ -70,16 +79,8 @@ def run_planned(
 ) -> int:
     """Run a plan to its end, and return its exit code.
 
-    Args:
-        run: The plan.
-        scratch: The run's folder of temporary files, which its caller removes.
-        volumes: Local folder in place of the shared file system.
-        environment: Virtual environment. Default: as for `run_locally`.
-        origin: Where the job is from, for its first line.
-        note: Another target that the user may have meant.
-
-    Raises:
-        InputError: A program is missing, or the same job runs here already.
+    The caller removes the scratch folder. The origin of the job is for its first line; the note is on another target
+    that the user may have meant.
     """
     venv = environment or (_TORCH_ENVIRONMENT if run.launcher == TORCHRUN else _ENVIRONMENT)
     variables = _process_environment(venv, run, scratch)
@@ -93,13 +94,6 @@ def only_run(job: str, volumes: Path) -> Iterator[None]:
     """Hold the lock of a job while it runs here: two runs would write their checkpoints into one folder.
 
     The kernel releases it with this process, however that ends.
-
-    Args:
-        job: Name of the job.
-        volumes: The folder in place of the shared file system.
-
-    Raises:
-        InputError: The job runs already, or nothing can be written into the folder.
     """
     path = volumes / RUNS_DIRECTORY / f".{re.sub(r'[^A-Za-z0-9.-]', '_', job)}.lock"
     with _opened(path, volumes) as file:
@@ -152,7 +146,10 @@ def _run(run: LocalRun, variables: dict[str, str], scratch: Path, origin: str, n
     if note:
         print(f"note: {note}", file=sys.stderr)
     print(f"running {run.title}{f' (from {origin})' * bool(origin)}", flush=True)
-    ending = supervise(run.command, variables, name=run.launcher, hides_traceback=run.hides_traceback)
+    private = run.private and private_network.is_allowed()
+    if run.private:
+        print(f"run-local: {_PRIVATE if private else _NOT_PRIVATE.format(run.launcher)}", file=sys.stderr)
+    ending = supervise(run.command, variables, name=run.launcher, hides_traceback=run.hides_traceback, private=private)
     if ending.failed:
         command = shlex.join(run.command)
         gone = f" ({scratch} is removed now)" * (str(scratch) in command)

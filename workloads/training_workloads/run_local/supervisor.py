@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from training_workloads.mpijob.programs import STOPPED, explained
+from training_workloads.run_local import private_network
 from training_workloads.run_local.process_family import Family, caught_signals, end_with_parent
 from training_workloads.run_local.rank_lines import LauncherOutput
 
@@ -48,19 +49,20 @@ class Ending:
 
 
 def supervise(
-    command: Sequence[str], environment: dict[str, str], *, name: str, hides_traceback: bool = False
+    command: Sequence[str],
+    environment: dict[str, str],
+    *,
+    name: str,
+    hides_traceback: bool = False,
+    private: bool = False,
 ) -> Ending:
     """Run a launcher to its end, or until a signal or a closed output ends the run.
 
-    Args:
-        command: The launcher's argv.
-        environment: Its variables.
-        name: The launcher's name, for the reason.
-        hides_traceback: As `LocalRun` has it.
+    `private` gives it a private network, which the kernel must allow.
     """
     family = Family()
     with caught_signals() as received, family.adopted():
-        launcher = _start(command, environment)
+        launcher = _start(command, environment, private)
         output = LauncherOutput(launcher, hides_traceback=hides_traceback)
         try:
             while launcher.poll() is None and not received and not output.reader_gone:
@@ -81,7 +83,13 @@ def supervise(
     return Ending(code=exit_code(int(blamed[2]) if blamed else status), reason=reason)
 
 
-def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(command: Sequence[str], environment: dict[str, str], private: bool) -> subprocess.Popen[bytes]:
+    def begin() -> None:
+        if private:
+            private_network.enter()
+        # Afterwards, because the kernel forgets it with a change of the user's rights.
+        end_with_parent()
+
     return subprocess.Popen(
         command,
         env=environment,
@@ -91,7 +99,7 @@ def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Po
         stderr=subprocess.PIPE,
         # Ctrl-C goes to this program alone, which then ends the others in order.
         start_new_session=True,
-        preexec_fn=end_with_parent,
+        preexec_fn=begin,
     )
 
 
@@ -103,10 +111,7 @@ def exit_code(status: int) -> int:
 def what_ended_it(launcher: str, status: int, words: str) -> str:
     """Return which rank ended the run and how, if the launcher says so, else how the launcher ended.
 
-    Args:
-        launcher: The launcher's name.
-        status: Its exit code, or the negative number of the signal that ended it.
-        words: Its words on standard error, without the ranks' lines.
+    Its status is its exit code, or the negative number of the signal that ended it.
     """
     text = " ".join(words.split())
     if status < 0:

@@ -33,13 +33,7 @@ def runs_torchrun(document: Document) -> bool:
 
 
 def plan_torchrun(document: Document, volumes: Path, scratch: Path, ranks: int | None = None) -> LocalRun:
-    """Return the command of this machine for a Job of torchrun.
-
-    Args:
-        document: The Job.
-        volumes: Local folder in place of each mounted claim.
-        scratch: Folder for torchrun's logs.
-        ranks: Number of ranks. Default: 2.
+    """Return the command of this machine for a Job of torchrun, with 2 ranks by default.
 
     Raises:
         InputError: Torchrun is started by a shell, or `ranks` is below 1.
@@ -67,6 +61,7 @@ def plan_torchrun(document: Document, volumes: Path, scratch: Path, ranks: int |
         program=program if "no-python" in run.options else ("python", *program),
         writes=bool(claims),
         hides_traceback=True,
+        private=True,
     )
 
 

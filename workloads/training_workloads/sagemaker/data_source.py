@@ -71,14 +71,7 @@ class DataSource:
 
 
 def data_source(*, data: str | None, lustre: str | None, efs: str | None, mode: InputMode) -> DataSource | None:
-    """Return the folder that the options of a command name; None where they name none.
-
-    Args:
-        data: The value of `--data`.
-        lustre: The value of `--lustre`.
-        efs: The value of `--efs`.
-        mode: How data in S3 comes.
-    """
+    """Return the folder that the options of a command name; None where they name none."""
     if data is not None:
         # Without the slash it is the prefix of every folder that begins like it, such as imagenet21k.
         return DataSource.s3(f"{data.rstrip('/')}/", mode)

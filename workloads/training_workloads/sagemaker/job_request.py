@@ -3,6 +3,7 @@
 The fields: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html (read 2026-11-23).
 """
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,6 +38,9 @@ _NAME_RULE = "letters, digits and '-', at most 63, without '-' at the ends"
 
 # The image's address is short enough with a digest only if the repository's name is; the API's limit is 255.
 _DIGEST = r".+@sha256:[a-f0-9]{64}"
+
+# `KEY` in training/pods/host_reports.py.
+_REPORT_KEY = "TRAINING_REPORT_KEY"
 
 # Beside the runs, what SageMaker copies to S3 at the end of each job.
 _OUTPUTS = "output"
@@ -184,7 +188,8 @@ def training_job_request(job: SageMakerJob, place: Place) -> dict[str, Any]:
         "StoppingCondition": _limits(job),
         "EnableManagedSpotTraining": job.is_spot,
         "CheckpointConfig": _checkpoints(job, place),
-        "Environment": job.environment(),
+        # A job's hosts sign what they report to each other: hosts of other jobs can reach them.
+        "Environment": {**job.environment(), _REPORT_KEY: secrets.token_hex(32)},
         "RetryStrategy": _retries(job.spec),
     }
     request = {name: value for name, value in request.items() if value not in ({}, [])}

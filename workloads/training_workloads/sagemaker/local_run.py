@@ -39,12 +39,6 @@ _HOST = {"current_host": "localhost", "hosts": ["localhost"], "network_interface
 def run_as_on_sagemaker(spec: Any, *, volumes: Path, environment: Path | None = None, ranks: int | None = None) -> int:
     """Run a job by the entry point of the image, and return its exit code.
 
-    Args:
-        spec: The job, of any kind.
-        volumes: Local folder in place of the shared file system, with `data` and `runs`.
-        environment: Virtual environment. Default: `.venv-training`, or `.venv-torch` for a job of torchrun.
-        ranks: Number of ranks. Default: 2.
-
     Raises:
         InputError: SageMaker cannot run the program, or something is missing here.
     """
@@ -54,13 +48,7 @@ def run_as_on_sagemaker(spec: Any, *, volumes: Path, environment: Path | None = 
 
 
 def plan_sagemaker_run(spec: Any, volumes: Path, root: Path, ranks: int | None = None) -> LocalRun:
-    """Return the entry point's command, and write what SageMaker would write for it.
-
-    Args:
-        spec: The job, of any kind.
-        volumes: Local folder in place of the shared file system.
-        root: Folder in place of /opt/ml.
-        ranks: Number of ranks. Default: 2.
+    """Return the entry point's command, and write what SageMaker would write for it into a folder in place of /opt/ml.
 
     Raises:
         InputError: SageMaker cannot run the program, the volumes lack what it reads, or `ranks` is below 1.

@@ -10,6 +10,7 @@ import pytest
 from tests.training.imagenet import imagenet_archives
 from tests.training.imagenet.imagenet_conversion import command, contents, write_here
 from training.imagenet.convert import __main__ as convert
+from training.imagenet.convert.class_conversion import Conversion
 from training.records.conversion import shard_processes
 from training.records.conversion.shard_plan import Shard
 from training.records.conversion.shard_processes import Progress
@@ -66,10 +67,7 @@ def test_resumes_an_interrupted_and_a_killed_run(long: Path, tmp_path: Path, mon
     assert contents(output) == contents(tmp_path / "undisturbed")
 
 
-class Dying:
-    def is_done(self, shard: Shard) -> bool:
-        return False
-
+class Dying(Conversion):
     def write(self, shard: Shard) -> list[str]:
         os.kill(os.getpid(), signal.SIGKILL)
         return []
@@ -77,7 +75,11 @@ class Dying:
 
 def test_a_killed_process_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
-        list(shard_processes.run(Dying(), [Shard(tmp_path / "shard", [])], 3))
+        list(
+            shard_processes.run(
+                Dying(numbers={}, classes=0, short_side=None, skip=False), [Shard(tmp_path / "shard", [])], 3
+            )
+        )
     assert str(caught.value) == (
         "another process ended one of 3 processes, as the kernel does when memory runs out; "
         "give fewer '--workers' or more memory, then start again: the finished shards stay"

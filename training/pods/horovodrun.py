@@ -1,0 +1,154 @@
+#!/usr/bin/env python
+"""Horovod's `horovodrun`, without its holes: nothing that arrives over the network runs code.
+
+Up to 0.28.1, the last release, the server of an elastic job unpickles what any client writes (CVE-2024-10190). The
+set-up and the image install this file in the place of Horovod's program, so it imports nothing from this package. It
+differs in three things:
+
+- The server answers the hosts of the job alone. It keeps no worker's key, which any client could read there and with
+  which it could send pickles to the worker.
+- A worker's addresses, and the messages of its service, are unpickled without functions and classes that can run code.
+- With `--network-interface lo` the server listens on that interface alone.
+"""
+
+import base64
+import io
+import pickle
+import socket
+import sys
+from collections.abc import Callable, Collection
+from types import SimpleNamespace
+from typing import Any
+
+from horovod.runner import gloo_run, launch
+from horovod.runner.common.util import network
+from horovod.runner.elastic import rendezvous
+from horovod.runner.http import http_server
+from horovod.runner.util.network import get_local_host_addresses
+
+_FORBIDDEN = 403
+_LOOPBACK = "127.0.0.1"
+
+# Horovod's names for the objects of its messages, which only hold values (horovod/runner/common/service,
+# horovod/runner/elastic/worker.py, read in 0.28.1).
+_HOROVOD = "horovod.runner."
+_MESSAGES = ("Request", "Response", "HostUpdateResult")
+
+
+class _Values(pickle.Unpickler):
+    """Reads built-in values."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Reject every class and function."""
+        raise pickle.UnpicklingError(f"holds {module}.{name}")
+
+
+class _Messages(_Values):
+    """Reads Horovod's messages too."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the class of a message; reject others."""
+        if module.startswith(_HOROVOD) and name.endswith(_MESSAGES):
+            found = pickle.Unpickler.find_class(self, module, name)
+            # A module has the names that it imports too.
+            if isinstance(found, type) and found.__module__.startswith(_HOROVOD):
+                return found
+        return super().find_class(module, name)
+
+
+def worker_addresses(text: bytes) -> Any:
+    """Return the addresses and the key that a worker sent.
+
+    Args:
+        text: Base64 of a pickle.
+
+    Raises:
+        UnpicklingError: It holds more than built-in values.
+    """
+    return _Values(io.BytesIO(base64.b64decode(text))).load()
+
+
+def messages(message: bytes) -> Any:
+    """Return Horovod's message.
+
+    Args:
+        message: A pickle.
+
+    Raises:
+        UnpicklingError: It holds something else.
+    """
+    return _Messages(io.BytesIO(message)).load()
+
+
+class JobHosts:
+    """The addresses from which the server accepts requests: this machine, and every host that was in the job."""
+
+    def __init__(self, hosts: Callable[[], Collection[str]]) -> None:
+        """Take a function that returns the names of the present hosts."""
+        self._hosts = hosts
+        # The ranks of a host that left still ask for their rank, to end: its address stays.
+        self._known: set[str] = {_LOOPBACK, *get_local_host_addresses()}
+
+    def has(self, address: str) -> bool:
+        """Return whether an address is one of the job."""
+        if address not in self._known:
+            self._known.update(*map(_addresses, self._hosts()))
+        return address in self._known
+
+
+def _addresses(host: str) -> list[str]:
+    try:
+        return socket.gethostbyname_ex(host)[2]
+    except OSError:
+        return []
+
+
+def guarded_handler(driver: Any) -> type[http_server.RendezvousHandler]:
+    """Return the handler of an elastic job's requests, in place of `create_rendezvous_handler`."""
+    hosts = JobHosts(lambda: driver._host_manager.current_hosts.host_slots)
+
+    class Handler(rendezvous.create_rendezvous_handler(driver)):  # type: ignore[misc]
+        def parse_request(self) -> bool:
+            # Before any method, those of the server's base class too.
+            if not super().parse_request():
+                return False
+            address = self.client_address[0]
+            if hosts.has(address):
+                return True
+            self._reject(f"{self.command} {self.path} of {address}, which is no host of this job")
+            return False
+
+        def _put_value(self, scope: str, key: str, value: bytes) -> None:
+            if scope != rendezvous.PUT_WORKER_ADDRESSES:
+                super()._put_value(scope, key, value)
+                return
+            host, local_rank = key.split(":")
+            try:
+                addresses, secret_key = worker_addresses(value)
+            except (pickle.UnpicklingError, ValueError) as error:
+                print(f"horovodrun: rejected the addresses of {host}: {error}", file=sys.stderr, flush=True)
+                return
+            self._put_worker_addresses(host, int(local_rank), addresses, secret_key)
+
+        def _reject(self, request: str) -> None:
+            print(f"horovodrun: rejected {request!r}", file=sys.stderr, flush=True)
+            self.send_status_code(_FORBIDDEN)
+
+    return Handler
+
+
+def _on_loopback(find_port: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda make_server: find_port(lambda address: make_server((_LOOPBACK, address[1])))
+
+
+def main() -> None:
+    """Run `horovodrun` with the arguments of this process."""
+    gloo_run.create_rendezvous_handler = guarded_handler
+    network.cloudpickle = SimpleNamespace(dumps=network.cloudpickle.dumps, loads=messages)
+    if launch.parse_args().nics == {"lo"}:
+        http_server.find_port = _on_loopback(http_server.find_port)
+    sys.exit(launch.run_commandline())
+
+
+if __name__ == "__main__":
+    main()
