@@ -47,14 +47,18 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [found for key, inner in inside for found in [(*path, key), *places(inner, (*path, key))]]
 
 
-PORTS = {"WORKER-CONTAINER ports": [{"name": "ssh", "containerPort": 22}]}
-PLACES = places(changed(PORTS))
+def right_job() -> dict[str, Any]:
+    """A job with a port, whose parts are new at each call: they are broken in place."""
+    return changed({"WORKER-CONTAINER ports": [{"name": "ssh", "containerPort": 22}]})
+
+
+PLACES = places(right_job())
 
 
 @st.composite
 def broken_jobs(draw: st.DrawFn) -> dict[str, Any]:
     """A right job without some of its parts, or with junk in their place."""
-    job = changed(PORTS)
+    job = right_job()
     for path in draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=4)):
         at: Any = job
         for key in path[:-1]:
