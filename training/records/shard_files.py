@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from training.records.tfrecords import FRAMING, listed_bounds
 from training.runtime import listing
 from training.runtime.errors import UserError
-from training.runtime.files import sync, write_atomically
+from training.runtime.files import private_folder, sync, write_atomically
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -124,13 +124,14 @@ def write_shard(
     """
     import tensorflow as tf
 
-    temporary = path.with_name(f".{path.name}.partial")
     try:
-        sizes = _write(temporary, examples)
-        _check(path, *_read_back(temporary, labels), len(sizes), classes)
-        # Before the shard gets its name: a shard needs its index.
-        write_atomically(index_path(path), _index(sizes))
-        temporary.replace(path)
+        with private_folder(path) as folder:
+            temporary = folder / path.name
+            sizes = _write(temporary, examples)
+            _check(path, *_read_back(temporary, labels), len(sizes), classes)
+            # Before the shard gets its name: a shard needs its index.
+            write_atomically(index_path(path), _index(sizes))
+            temporary.replace(path)
         sync(path.parent)
     except (OSError, tf.errors.OpError) as error:
         reason = error.strerror if isinstance(error, OSError) else error.message
@@ -138,8 +139,6 @@ def write_shard(
             f"the shard {path} cannot be written ({reason}); free some space or fix the cause, "
             "then start again: the finished shards are kept"
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return len(sizes)
 
 

@@ -5,11 +5,15 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from training.runtime.errors import UserError
+
+_PARTIAL = ".partial"
 
 #: How the line with the results of a program begins, for who has its log alone, such as `trainctl bench`.
 RESULTS_LINE = "results: "
@@ -32,31 +36,48 @@ def write_atomically(
     Returns:
         Whether a machine that stops now keeps the new content; if not, a warning is printed.
     """
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as stream:
-            stream.writelines([content] if isinstance(content, bytes) else content)
-
-    return make_atomically(path, path.with_name(f".{path.name}.partial"), write, check)
-
-
-def make_atomically(
-    path: Path, temporary: Path, make: Callable[[Path], object], check: Callable[[Path], object] | None = None
-) -> bool:
-    """Make a file under a temporary name, as `write_atomically` does.
-
-    The temporary file is in the same folder, because a rename is atomic within one file system only.
-    """
+    temporary = path.with_name(f".{path.name}{_PARTIAL}")
     try:
-        make(temporary)
-        sync(temporary)
-        if check:
-            check(temporary)
-        temporary.replace(path)
+        with create(temporary) as stream:
+            stream.writelines([content] if isinstance(content, bytes) else content)
+        return _rename(temporary, path, check)
     except Exception:
         # On a full disk the partial file would take the room of the next attempt.
         temporary.unlink(missing_ok=True)
         raise
+
+
+def make_atomically(path: Path, make: Callable[[Path], object]) -> bool:
+    """Write a file as `write_atomically` does, by a function that takes the path of a file to write."""
+    with private_folder(path) as folder:
+        make(folder / path.name)
+        return _rename(folder / path.name, path)
+
+
+def create(path: Path) -> BinaryIO:
+    """Open a new file in a folder that others may write to, in place of what has its name.
+
+    A link with that name would have this user overwrite what it points to: it is removed, and none is followed.
+    """
+    path.unlink(missing_ok=True)
+    return path.open("xb")
+
+
+@contextmanager
+def private_folder(path: Path) -> Iterator[Path]:
+    """Create a folder beside a file for a function that opens paths: no other user can prepare a link in it.
+
+    It is in the same file system, because a rename is atomic within one only.
+    """
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=_PARTIAL, dir=path.parent) as folder:
+        yield Path(folder)
+
+
+def _rename(temporary: Path, path: Path, check: Callable[[Path], object] | None = None) -> bool:
+    sync(temporary)
+    if check:
+        check(temporary)
+    temporary.replace(path)
     try:
         # The rename is durable once the folder is on the disk.
         sync(path.parent)
@@ -101,14 +122,23 @@ def _finite(content: object) -> object:
 
 def make_writable(folder: Path, inside: str = "", *, option: str = "--output-dir") -> None:
     """Create the output folder, or one inside it, and write there: an error shows before the training and not after."""
-    probe = folder / inside / ".writable"
+    place = folder / inside
+    for link in filter(_is_foreign_link, (folder, place)):
+        raise UserError(
+            f"'{option}' is {folder}, but {link} is a link of user {link.lstat().st_uid}; give the folder to which it "
+            "points, if you trust that user"
+        )
     try:
-        probe.parent.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"")
-        # Another start may have removed it.
-        probe.unlink(missing_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place):
+            pass
     except OSError as error:
         raise unwritable(folder, error, inside, option=option) from error
+
+
+def _is_foreign_link(path: Path) -> bool:
+    # As fs.protected_symlinks does where the folder around it is sticky; a link of root is part of the system.
+    return path.is_symlink() and path.lstat().st_uid not in (0, os.getuid())
 
 
 def unwritable(folder: Path, error: OSError, inside: str = "", *, option: str = "--output-dir") -> UserError:

@@ -31,9 +31,7 @@ class Network:
 
     def export(self, path: Path) -> None:
         """Write the model for Keras, at once, so that no other program finds half of it."""
-        # Keras wants the ending.
-        temporary = path.with_name(f".{path.name}")
-        make_atomically(path, temporary, lambda file: self.model.save(file, save_format="keras"))
+        make_atomically(path, lambda file: self.model.save(file, save_format="keras"))
 
     @property
     def _frozen(self) -> list[tf.Variable]:

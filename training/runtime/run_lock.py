@@ -137,7 +137,7 @@ class Lock:
             self._beating.join(_BEAT_SECONDS)
 
     def _open(self) -> int:
-        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
 
     def _try(self) -> bool:
         """Return whether the lock is taken."""

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from botocore.exceptions import BotoCoreError, ClientError, FlexibleChecksumError
 
 from training.runtime.errors import UserError
-from training.runtime.files import sync
+from training.runtime.files import create, sync
 from training.staging import checksums, s3_source
 from training.staging.s3_source import Item, Source
 from training.staging.staging_progress import SIZE_ONLY, Progress
@@ -108,7 +108,7 @@ def _download_once(transfer: Transfer, item: Item, temporary: Path) -> str:
             Bucket=transfer.source.bucket, Key=item.key, IfMatch=item.etag, ChecksumMode="ENABLED"
         )
     )
-    with closing(response["Body"]) as body, temporary.open("wb") as file:
+    with closing(response["Body"]) as body, create(temporary) as file:
         os.fchmod(file.fileno(), 0o644)
         verified_by = _verify(transfer, item, response, body.readinto, file)
         file.flush()

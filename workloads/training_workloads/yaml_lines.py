@@ -7,13 +7,14 @@ before they are expanded: a text of ten lines can describe more than any memory 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import Any
 
 import yaml
 
 from training_workloads.validation import InputError, OddNumber, Path, Problem
 
-__all__ = ["Typed", "YamlDocument", "read_yaml"]
+__all__ = ["Typed", "YamlDocument", "read_settings", "read_yaml"]
 
 # A job has some hundreds of values.
 _MOST_ALIASED = 100_000
@@ -83,6 +84,26 @@ class YamlDocument:
         """Return a value as it was typed, or its kind if it has several lines; None if it does not exist."""
         steps = _walk(self.node, path)
         return _typed(steps[-1][0], self.text) if len(steps) > len(path) else None
+
+
+def read_settings(name: str, argument: str, fix: str) -> YamlDocument:
+    """Return the one mapping in a file of settings, read strictly.
+
+    Raises:
+        InputError: The file, which the argument names, cannot be read, or its content is something else.
+    """
+    try:
+        text = FilePath(name).read_bytes()
+    except OSError as error:
+        allowed = f"it cannot be read ({error.strerror})"
+        raise InputError(Problem(path=(argument,), given=name, allowed=allowed, fix=fix)) from error
+    documents = read_yaml(text, name, strict=True)
+    if len(documents) != 1 or not isinstance(documents[0].content, dict):
+        given = (
+            f"{len(documents)} documents" if len(documents) > 1 else documents[0].typed(()) if documents else "empty"
+        )
+        raise InputError(Problem(path=(), given=Typed(given), fix="write 'key: value' lines", source=name))
+    return documents[0]
 
 
 def read_yaml(text: str | bytes, source: str = "", *, strict: bool = False) -> list[YamlDocument]:

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
 from os import PathLike
-from pathlib import Path as FilePath
 from typing import Any
 
 from training_cluster.config.cluster_config import ClusterConfig
 from training_workloads.spec import Override
 from training_workloads.validation import MISSING, InputError, Path, Problem, dotted, known_names, shown
-from training_workloads.yaml_lines import Typed, YamlDocument, read_yaml
+from training_workloads.yaml_lines import Typed, YamlDocument, read_settings, read_yaml
 
 __all__ = ["load_config"]
 
@@ -36,7 +35,8 @@ def load_config(path: str | PathLike[str], context: Mapping[str, Any] | None = N
     Raises:
         InputError: The file does not exist or is not a mapping, or one or more values are not allowed.
     """
-    document = _read(str(path))
+    fix = "create it, start the app in its folder, or give another file with '-c config=<file>'"
+    document = read_settings(str(path), "config", fix)
     options = {key: value for key, value in (context or {}).items() if not _CDK_KEY.fullmatch(key)}
     settings, problems = document.content, list(document.problems)
     applied: dict[str, Any] = {}
@@ -61,22 +61,6 @@ def _validate(settings: Any) -> tuple[ClusterConfig | None, tuple[Problem, ...]]
         return ClusterConfig.model_validate(settings), ()
     except InputError as error:
         return None, error.problems
-
-
-def _read(name: str) -> YamlDocument:
-    try:
-        text = FilePath(name).read_bytes()
-    except OSError as error:
-        allowed = f"it cannot be read ({error.strerror})"
-        fix = "create it, start the app in its folder, or give another file with '-c config=<file>'"
-        raise InputError(Problem(path=("config",), given=name, allowed=allowed, fix=fix)) from error
-    documents = read_yaml(text, name, strict=True)
-    if len(documents) != 1 or not isinstance(documents[0].content, dict):
-        given = (
-            f"{len(documents)} documents" if len(documents) > 1 else documents[0].typed(()) if documents else "empty"
-        )
-        raise InputError(Problem(path=(), given=Typed(given), fix="write 'key: value' lines", source=name))
-    return documents[0]
 
 
 def _value(key: str, given: Any) -> Any:

@@ -245,13 +245,13 @@ class ElasticVolume(Volume):
                 name.
         """
         check(_needed_access_point(access_point, file_system), valid_nodes("cluster", cluster, file_system))
-        access_point_id = access_point.access_point_id if access_point else _own_access_point_id(file_system)
+        shown: Any = access_point or file_system
         super().__init__(scope, id, cluster=cluster, file_system=file_system, claim=claim)
         chart = EfsVolumeChart(
             cdk8s.App(),
             "Volume",
             file_system_id=file_system.file_system_id,
-            access_point_id=access_point_id,
+            access_point_id=shown.access_point_id,
             claim=claim,
             namespace=namespace,
         )
@@ -276,7 +276,8 @@ def open_nfs_port(scope: Construct, connections: ec2.Connections, clients: ec2.I
 
 def _needed_access_point(access_point: Any, file_system: Any) -> Problems:
     """Require one with a file system of the CDK: its root belongs to root, and jobs could not write."""
-    if access_point is None and hasattr(file_system, "grant_root_access") and not _has_access_point(file_system):
+    has_one = isinstance(file_system, ElasticFileSystem | ImportedElasticFileSystem)
+    if access_point is None and hasattr(file_system, "grant_root_access") and not has_one:
         yield Problem(
             path=("access_point",),
             given=MISSING,
@@ -284,11 +285,3 @@ def _needed_access_point(access_point: Any, file_system: Any) -> Problems:
             fix=_GIVE_AN_ACCESS_POINT,
             related=(("file_system",),),
         )
-
-
-def _has_access_point(file_system: Any) -> bool:
-    return isinstance(file_system, ElasticFileSystem | ImportedElasticFileSystem)
-
-
-def _own_access_point_id(file_system: Any) -> str:
-    return str(file_system.access_point_id)

@@ -162,7 +162,7 @@ def test_a_shard_that_was_written_wrongly_gets_no_name(tmp_path: Path, monkeypat
     fsync = os.fsync
 
     def damage(handle: int) -> None:
-        (path,) = tmp_path.iterdir()
+        (path,) = tmp_path.glob("*/shard")
         with path.open("r+b") as stream:
             stream.seek(20)
             stream.write(b"?")

@@ -2,6 +2,7 @@ import errno
 import json
 import math
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,46 @@ def test_error_without_a_reason_of_the_system_has_its_own_words() -> None:
     assert "cannot write (the connection is lost); give" in str(
         files.unwritable(Path("a"), OSError("the connection is lost"))
     )
+
+
+def test_a_prepared_link_does_not_overwrite_what_it_points_to(tmp_path: Path) -> None:
+    mine, folder = tmp_path / "mine", tmp_path / "shared"
+    mine.write_text("mine")
+    folder.mkdir()
+    (folder / ".results.json.partial").symlink_to(mine)
+    (folder / "results.json").symlink_to(mine)
+    files.make_writable(folder)
+    files.write_atomically(folder / "results.json", b"results")
+    files.make_atomically(folder / "model.keras", lambda path: path.write_bytes(b"model"))
+    assert mine.read_text() == "mine"
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        "results.json": "results",
+        "model.keras": "model",
+    }
+    assert not (folder / "results.json").is_symlink()
+
+
+def test_the_file_is_made_where_no_other_user_can_write(tmp_path: Path) -> None:
+    places: list[Path] = []
+
+    def make(path: Path) -> None:
+        places.append(path)
+        path.write_bytes(b"")
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+    files.make_atomically(tmp_path / "model.keras", make)
+    assert places[0].parent.parent == tmp_path
+    assert list(tmp_path.iterdir()) == [tmp_path / "model.keras"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link of another user")
+@pytest.mark.parametrize("inside", ["", "checkpoints"])
+def test_a_link_of_another_user_is_no_output_folder(tmp_path: Path, inside: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "run" / inside
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(tmp_path / "elsewhere")
+    files.make_writable(tmp_path / "run", inside)
+    os.chown(link, 1234, 1234, follow_symlinks=False)
+    with pytest.raises(UserError, match=f"but {link} is a link of user 1234; give the folder to which it points"):
+        files.make_writable(tmp_path / "run", inside)

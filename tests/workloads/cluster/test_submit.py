@@ -372,24 +372,6 @@ def test_rejects_manifests_without_a_job(program: Program, cluster: FakeCluster,
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "version"), [("ClusterRoleBinding", "rbac.authorization.k8s.io/v1"), ("Namespace", "v1"), ("Pod", "v1")]
-)
-def test_an_object_that_no_job_needs_is_created_by_option_alone(
-    program: Program, cluster: FakeCluster, tmp_path: Path, kind: str, version: str
-) -> None:
-    manifest = f"{{apiVersion: {version}, kind: {kind}, metadata: {{name: helpful}}}}\n---\n{STAGE}"
-    result = submit_text(program, tmp_path, manifest)
-    assert (result.code, result.err) == (
-        2,
-        f"error: {tmp_path}/job.yaml:1: 'kind' is '{kind}', but no job needs such an object; read it, and create it "
-        "with 'kubectl apply -f' or add '--any-kind'\n",
-    )
-    assert created(cluster) == []
-    result = program("submit", str(tmp_path / "job.yaml"), "--any-kind")
-    assert (result.code, result.out.splitlines()[0].split("'")[0]) == (0, f"created {kind} ")
-
-
 @pytest.mark.parametrize("version", ["v1", "ray.io/v1"])
 def test_a_kind_that_the_cluster_does_not_know(
     program: Program, cluster: FakeCluster, tmp_path: Path, version: str

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,7 +81,10 @@ def _check(folder: Path, settings: Mapping[str, Any]) -> None:
 
 def _remove_unfinished(folder: Path) -> None:
     for path in [*folder.glob(".train-*.partial"), *folder.glob(".validation-*.partial")]:
-        path.unlink(missing_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _quoted(name: str) -> str:

@@ -40,7 +40,9 @@ _OF_A_CELL = ("values", "ranks", "nodes", "instance_type")
 def write_atomically(path: Path, text: str) -> None:
     """Write a file so that a reader, or a machine that stops, finds the old content or the new one."""
     partial = path.with_name(f".{path.name}.partial")
-    with partial.open("w") as stream:
+    # Others may write into the folder: a link with that name would have this user overwrite another file.
+    partial.unlink(missing_ok=True)
+    with partial.open("x") as stream:
         stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())

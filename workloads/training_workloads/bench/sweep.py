@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final
 
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
-from training_workloads.validation import MISSING, InputError, Problem, Problems, at_least, known_names, one_of
-from training_workloads.yaml_lines import Typed, YamlDocument, read_yaml
+from training_workloads.validation import MISSING, Problem, Problems, at_least, known_names, one_of
+from training_workloads.yaml_lines import YamlDocument, read_settings
 
 __all__ = ["RUNNERS", "STORAGES", "Sweep", "load_sweep"]
 
@@ -73,7 +72,7 @@ def load_sweep(path: str) -> Sweep:
     Raises:
         InputError: The file cannot be read.
     """
-    document = _read(path)
+    document = read_settings(path, "sweep", "give a sweep file")
     content = document.content
     axes, job, arguments = (content.get(key) for key in ("axes", "job", "arguments"))
     return Sweep(
@@ -92,19 +91,6 @@ def load_sweep(path: str) -> Sweep:
         document=document,
         problems=(*document.problems, *(_located(each, document) for each in _problems(content))),
     )
-
-
-def _read(name: str) -> YamlDocument:
-    try:
-        text = Path(name).read_bytes()
-    except OSError as error:
-        allowed = f"it cannot be read ({error.strerror})"
-        raise InputError(Problem(path=("sweep",), given=name, allowed=allowed, fix="give a sweep file")) from error
-    documents = read_yaml(text, name, strict=True)
-    if len(documents) != 1 or not isinstance(documents[0].content, dict):
-        given = f"{len(documents)} documents" if len(documents) != 1 else documents[0].typed(())
-        raise InputError(Problem(path=(), given=Typed(given), fix="write 'key: value' lines", source=name))
-    return documents[0]
 
 
 def _located(problem: Problem, document: YamlDocument) -> Problem:

@@ -26,6 +26,7 @@ from training_workloads.cli.commands import Command
 from training_workloads.cli.parameters import (
     WHOLE_NUMBER,
     context_option,
+    files_argument,
     json_option,
     name_argument,
     names_argument,
@@ -150,13 +151,7 @@ class _Cancelling:
 
 
 @click.command(cls=Command)
-@click.argument(
-    "files",
-    metavar="FILE...",
-    nargs=-1,
-    required=True,
-    help="Manifests, such as dist/jobs/digits.k8s.yaml, or folders; - reads stdin.",
-)
+@files_argument
 @recursive_option
 @click.option("--any-kind", is_flag=True, help="Create objects of every kind, also those that no job needs.")
 @context_option

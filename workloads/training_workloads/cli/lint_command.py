@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from training_workloads.cli.commands import Command
-from training_workloads.cli.parameters import recursive_option
+from training_workloads.cli.parameters import files_argument, recursive_option
 from training_workloads.exit_codes import LINT_ERRORS
 from training_workloads.lint import lint_read
 from training_workloads.lint.reports import FORMATS, Located
@@ -20,13 +20,7 @@ _RULES_HELP = "Rules by their ids, separated by commas; may be given several tim
 
 
 @click.command(cls=Command)
-@click.argument(
-    "files",
-    metavar="FILE...",
-    nargs=-1,
-    required=True,
-    help="Manifests, or folders with manifests; - reads stdin.",
-)
+@files_argument
 @recursive_option
 @click.option(
     "--format",

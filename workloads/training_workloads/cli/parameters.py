@@ -17,6 +17,7 @@ __all__ = [
     "WholeNumber",
     "context_option",
     "environment_option",
+    "files_argument",
     "json_option",
     "name_argument",
     "names_argument",
@@ -115,6 +116,13 @@ namespace_option: Final = click.option(
     "--namespace", "-n", help="Namespace of the jobs. Default: the context's.", callback=_check_namespace
 )
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+files_argument: Final = click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    help="Manifests, such as dist/jobs/digits.k8s.yaml, or folders; - reads stdin.",
+)
 recursive_option: Final = click.option("--recursive", "-R", is_flag=True, help="Read the folders inside a folder too.")
 #: Where a local run reads and writes what a job does in the cluster's file system.
 volumes_option: Final = click.option(

@@ -113,7 +113,7 @@ def only_run(job: str, volumes: Path) -> Iterator[None]:
 def _opened(path: Path, volumes: Path) -> Iterator[int]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     except OSError as error:
         # A full disk is no mistake in a value.
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -1,0 +1,30 @@
+"""Kinds of objects that `submit` creates with a job."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.workloads.cluster.conftest import Program
+from tests.workloads.cluster.fake_cluster import FakeCluster
+
+POD = "restartPolicy: Never, containers: [{name: stage, image: 'image:1'}]"
+STAGE = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: stage}}, spec: {{template: {{spec: {{{POD}}}}}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), [("ClusterRoleBinding", "rbac.authorization.k8s.io/v1"), ("Namespace", "v1"), ("Pod", "v1")]
+)
+def test_an_object_that_no_job_needs_is_created_by_option_alone(
+    program: Program, cluster: FakeCluster, tmp_path: Path, kind: str, version: str
+) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(f"{{apiVersion: {version}, kind: {kind}, metadata: {{name: helpful}}}}\n---\n{STAGE}")
+    result = program("submit", str(path))
+    assert (result.code, result.err) == (
+        2,
+        f"error: {path}:1: 'kind' is '{kind}', but no job needs such an object; read it, and create it "
+        "with 'kubectl apply -f' or add '--any-kind'\n",
+    )
+    assert not any("/jobs/" in address for address in cluster.objects)
+    result = program("submit", str(path), "--any-kind")
+    assert (result.code, result.out.splitlines()[0].split("'")[0]) == (0, f"created {kind} ")
