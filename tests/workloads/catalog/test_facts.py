@@ -15,7 +15,7 @@ from training_workloads import catalog
 #: `INSTANCE_TYPES` has their rows.
 _PARTS = ("g_family", "p_family")
 
-#: Of each row, and tested by their form: where it was read and when, and why a value is unknown.
+#: Fields that have tests of their form: where a row was read and when, and why a value is unknown.
 _ORIGIN = ("source", "sources", "checked", "evidence", "unknown")
 
 MODULES = [each.name for each in pkgutil.iter_modules(catalog.__path__) if each.name not in _PARTS]
