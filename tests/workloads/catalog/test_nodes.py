@@ -1,10 +1,12 @@
 import pytest
 
+from tests.constructs.instance_types import DISKLESS
 from training_workloads import INSTANCE_TYPES
 from training_workloads.catalog.nodes import (
     efa_hugepages,
     gpu_toleration,
     group_labels,
+    image_disk_gb,
     node_devices,
     node_labels,
     vcpus_left_to_daemons,
@@ -65,3 +67,9 @@ def test_tolerates_the_taint_of_gpu_nodes() -> None:
 @pytest.mark.parametrize(("name", "vcpus"), [("p5.4xlarge", 2), ("g5.8xlarge", 4), ("p4d.24xlarge", 4)])
 def test_small_nodes_reserve_fewer_vcpus_for_daemons(name: str, vcpus: int) -> None:
     assert vcpus_left_to_daemons(INSTANCE_TYPES[name]) == vcpus
+
+
+def test_images_are_on_the_local_disks_or_else_on_the_root_volume() -> None:
+    assert image_disk_gb(INSTANCE_TYPES["p4d.24xlarge"]) == 8000
+    # 200 GiB.
+    assert image_disk_gb(INSTANCE_TYPES[DISKLESS]) == 214
