@@ -176,9 +176,10 @@ def test_rejects_a_placement_group_for_a_type_that_cannot_be_in_one(monkeypatch:
 def test_rejects_an_ami_without_a_driver_for_the_gpu(
     branches: tuple[int, ...], instance_type: str, needed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drivers = (AmiDrivers(since=20270101, branches=branches, source="a release yet to come"),)
+    rows = ((20260101, (580, 595)), (20270101, branches))
+    drivers = tuple(AmiDrivers(since=since, branches=each, source="made up") for since, each in rows)
     monkeypatch.setattr(ami_release, "AMI_DRIVERS", drivers)
-    for release in (None, "1.36.0-20270102"):
+    for release in (None, "1.36.0-20270101"):
         with pytest.raises(InputError) as caught:
             GpuNodeGroupSpec(instance_type=instance_type, ami_release=release)
         assert str(caught.value).startswith(f"'ami_release' is '{release or 'the newest'}', but its NVIDIA drivers (")
