@@ -121,6 +121,11 @@ def test_the_definition_and_submit_have_the_same_bound(place: str, allowed: Any,
     assert str(problem).endswith(message)
 
 
+def test_the_definition_requires_a_worker() -> None:
+    assert is_accepted(changed({"WORKER replicas": 1}))
+    assert not is_accepted(changed({"WORKER replicas": 0}))
+
+
 # A number of the job, a number of its policy, and a list, a mapping and a text of a template.
 OF_EACH_KIND = (
     "WORKER replicas",
