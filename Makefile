@@ -82,14 +82,18 @@ summary: $(CDK) ## Show the results and the next commands
 ##@ Development
 
 test: test-cdk test-training ## Run every fast test
+# `make types` runs the test of the types that users see, where mypy knows those of the CDK.
+TEST_CDK = python -m pytest --ignore=tests/training --ignore=tests/containers --ignore=tests/deploy \
+	--ignore=$(USER_TYPES) -n 2 --dist loadfile
 test-cdk: $(CDK) ## Run the fast tests of stacks, constructs and workloads
-	@python -m pytest --ignore=tests/training --ignore=tests/containers --ignore=tests/deploy -n 2 --dist loadfile
+	@$(TEST_CDK)
 TEST_TRAINING = .venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs \
-	--ignore=tests/training/torch_imagenet -n 2 --dist loadfile
+	--ignore=tests/training/torch_imagenet --dist loadfile
+# Three for two cores: these tests wait a third of their time, for ranks, hosts and limits.
 test-training: $(TRAINING) ## Run the fast tests of the training code
-	@$(TEST_TRAINING) -m "not whole_run"
+	@$(TEST_TRAINING) -n 3 -m "not whole_run"
 test-runs: $(TRAINING) ## Train the programs on two ranks, stop, kill and resume them
-	@$(TEST_TRAINING) -m whole_run
+	@$(TEST_TRAINING) -n 2 -m whole_run
 
 # Each suite of test-long is a target whose comment is its line in the list.
 SUITES := $(shell sed -n 's/^long-\([a-z-]*\):.*/\1/p' Makefile)
@@ -132,11 +136,13 @@ lint: $(CDK) ## Check style and formatting, and the Dockerfiles
 	@ruff check
 	@ruff format --check
 	@hadolint training/Dockerfile training/torch.Dockerfile training/cuda/base.Dockerfile workloads/training_workloads/project/Dockerfile
-types: $(CDK) $(TRAINING) ## Check types: the CDK side with .venv, the training side with the interpreter of .venv-training
+USER_TYPES := tests/test_public_types.py
+types: $(CDK) $(TRAINING) ## Check types: of the CDK side, of the training side with its interpreter, and those that users see
 	@mypy
 	@mypy --cache-dir .mypy_cache/training --follow-imports silent --python-executable .venv-training/bin/python \
 		--exclude '^benchmarks/(bare_vpc/|lint_recall|synth_time)' training tests/training tests/faults benchmarks \
 		workloads/training_workloads/project/train.py
+	@python -m pytest -q $(USER_TYPES)
 scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@echo && echo "==> scanning the templates of every configuration, and every manifest"
 	@python -m scan
@@ -185,7 +191,7 @@ wheel: $(CDK) ## Build the library as a wheel into dist/
 	@python -m hatchling build -t wheel -d dist
 
 snapshots: $(CDK) ## Update the snapshots; review the diff before you commit
-	@python -m pytest --ignore=tests/training --ignore=tests/containers --ignore=tests/deploy -n 2 --snapshot-update
+	@$(TEST_CDK) --snapshot-update
 
 lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 	@for group in mpi torch torch-cuda12 training; do $(LOCK) --group $$group -o requirements/$$group.txt; done

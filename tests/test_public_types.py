@@ -1,4 +1,7 @@
-"""The types that users see: `mypy --strict` outside the repository, with the wheel, on examples and on mistakes."""
+"""The types that users see: `mypy --strict` outside the repository, with the wheel, on examples and on mistakes.
+
+`make types` runs it: its cache has the CDK's types, which mypy otherwise reads for most of a minute.
+"""
 
 import os
 import re
@@ -59,7 +62,6 @@ def found(root: Path, user_environment: Path, tmp_path_factory: pytest.TempPathF
         if file.name != "train.py":
             (folder / file.name).write_text(file.read_text())
     (folder / "mistakes.py").write_text(MISTAKES)
-    # `make types` has the CDK's types there; mypy needs most of a minute without them.
     options = ["--strict", "--config-file=", "--hide-error-context", f"--cache-dir={root / '.mypy_cache'}"]
     command = ["mypy", *options, f"--python-executable={user_environment / 'bin/python'}"]
     command += map(str, sorted(folder.glob("*.py")))

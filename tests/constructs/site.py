@@ -8,13 +8,14 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 
 
-@dataclass(frozen=True)
+@dataclass
 class Site:
     """A stack of another team with a VPC and a cluster."""
 
     stack: cdk.Stack
     vpc: ec2.Vpc
     cluster: Any
+    _template: assertions.Template | None = None
 
     @property
     def subnet(self) -> ec2.ISubnet:
@@ -22,8 +23,9 @@ class Site:
         return self.vpc.private_subnets[0]
 
     def template(self) -> assertions.Template:
-        """Return the template of the stack."""
-        return assertions.Template.from_stack(self.stack)
+        """Return the template of the stack, which is synthesized once: CDK rejects a later change."""
+        self._template = self._template or assertions.Template.from_stack(self.stack)
+        return self._template
 
 
 def properties(template: assertions.Template, kind: str) -> list[dict[str, Any]]:

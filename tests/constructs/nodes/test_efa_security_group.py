@@ -11,15 +11,6 @@ from tests.constructs.site import Site, properties
 from training_cluster import GpuNodeGroup, TrainingCluster
 
 
-def test_the_efa_group_allows_all_traffic_from_and_to_itself(site: Site) -> None:
-    made = template(site, instance_type="p4d.24xlarge")
-    ingress = [rule for rule in properties(made, "AWS::EC2::SecurityGroupIngress") if rule["IpProtocol"] == "-1"]
-    (from_itself,) = [rule for rule in ingress if rule["GroupId"] == rule.get("SourceSecurityGroupId")]
-    (to_itself,) = properties(made, "AWS::EC2::SecurityGroupEgress")
-    assert to_itself["IpProtocol"] == "-1"
-    assert to_itself["GroupId"] == to_itself["DestinationSecurityGroupId"] == from_itself["GroupId"]
-
-
 def efa_groups(made: assertions.Template) -> list[Any]:
     """Return the EFA group of every interface of every launch template, the cluster's own group left out."""
     templates = properties(made, "AWS::EC2::LaunchTemplate")

@@ -7,9 +7,10 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
+from syrupy.assertion import SnapshotAssertion
 
 from tests.constructs.site import Site, properties
-from training_cluster import GpuNodeGroup, TrainingCluster, TrainingNetwork
+from training_cluster import GpuNodeGroup, NodeRepair, NodeRepairOverride, TrainingCluster, TrainingNetwork
 from training_workloads import InputError
 
 
@@ -23,19 +24,10 @@ def launch_template(made: assertions.Template) -> dict[str, Any]:
     return dict(found["LaunchTemplateData"])
 
 
-def test_p4d_has_its_four_efa_interfaces_in_two_groups(site: Site) -> None:
-    interfaces = launch_template(template(site, instance_type="p4d.24xlarge"))["NetworkInterfaces"]
-    assert [(i["NetworkCardIndex"], i["DeviceIndex"], i["InterfaceType"]) for i in interfaces] == [
-        (0, 0, "interface"),
-        (0, 1, "efa-only"),
-        (1, 0, "efa-only"),
-        (2, 0, "efa-only"),
-        (3, 0, "efa-only"),
-    ]
-    cluster_group, efa_group = interfaces[0]["Groups"]
-    assert cluster_group["Fn::GetAtt"][1] == "ClusterSecurityGroupId"
-    assert efa_group["Fn::GetAtt"][0].startswith("ClusterEfaSecurityGroup")
-    assert all(interface["Groups"] == [cluster_group, efa_group] for interface in interfaces)
+def test_a_node_group_is_as_reviewed(site: Site, snapshot: SnapshotAssertion) -> None:
+    """Devices, placement, disk, labels, taints, updates, repair, user data: what EC2 and EKS get without options."""
+    made = template(site, instance_type="p4d.24xlarge", desired_size=2, max_size=4).to_json()["Resources"]
+    assert {id: each for id, each in made.items() if id.startswith(("Gpu", "ClusterEfa"))} == snapshot
 
 
 def test_a_node_has_the_names_of_its_node_group_and_placement_group(site: Site) -> None:
@@ -56,70 +48,15 @@ def test_rejects_a_second_node_group_of_the_same_name(site: Site) -> None:
     )
 
 
-def test_a_type_without_efa_has_one_plain_interface_and_no_efa_group(site: Site) -> None:
-    made = template(site, instance_type="g5.xlarge")
+@pytest.mark.parametrize("given", [{"instance_type": "g5.xlarge"}, {"instance_type": "p4d.24xlarge", "efa": False}])
+def test_without_efa_there_is_one_plain_interface_and_no_efa_group(given: dict[str, Any], site: Site) -> None:
+    made = template(site, **given)
     (interface,) = launch_template(made)["NetworkInterfaces"]
     assert (interface["InterfaceType"], len(interface["Groups"])) == ("interface", 1)
     made.resource_count_is("AWS::EC2::SecurityGroupEgress", 0)
-
-
-@pytest.mark.parametrize(
-    ("instance_type", "labels"),
-    [
-        (
-            "p3dn.24xlarge",
-            {
-                "training-cluster/node-group": "Gpu",
-                "training-cluster/placement-group": "Gpu",
-                "nvidia.com/gpu.present": "true",
-                "k8s.amazonaws.com/accelerator": "nvidia-v100",
-                "vpc.amazonaws.com/efa.present": "true",
-            },
-        ),
-        (
-            "p4d.24xlarge",
-            {
-                "training-cluster/node-group": "Gpu",
-                "training-cluster/placement-group": "Gpu",
-                "nvidia.com/gpu.present": "true",
-                "k8s.amazonaws.com/accelerator": "nvidia-a100",
-                "vpc.amazonaws.com/efa.present": "true",
-            },
-        ),
-    ],
-)
-def test_the_node_group(instance_type: str, labels: dict[str, str], site: Site) -> None:
-    made = template(site, instance_type=instance_type, desired_size=2, max_size=4)
     (group,) = properties(made, "AWS::EKS::Nodegroup")
-    assert group["AmiType"] == "AL2023_x86_64_NVIDIA"
-    assert group["CapacityType"] == "ON_DEMAND"
-    assert launch_template(made)["InstanceType"] == instance_type
-    assert group["ScalingConfig"] == {"MinSize": 0, "DesiredSize": 2, "MaxSize": 4}
-    assert group["Labels"] == labels
-    assert group["Taints"] == [{"Key": "nvidia.com/gpu", "Value": "true", "Effect": "NO_SCHEDULE"}]
-    assert len(group["Subnets"]) == 1
-
-
-def test_nodes_are_placed_close_together(site: Site) -> None:
-    made = template(site, instance_type="p3dn.24xlarge")
-    ((placement_group_id, placement_group),) = made.find_resources("AWS::EC2::PlacementGroup").items()
-    assert placement_group["Properties"]["Strategy"] == "cluster"
-    assert launch_template(made)["Placement"] == {"GroupName": {"Fn::GetAtt": [placement_group_id, "GroupName"]}}
-
-
-def test_metadata_needs_a_token_and_the_disk_is_encrypted(site: Site) -> None:
-    data = launch_template(template(site, instance_type="p3dn.24xlarge"))
-    assert data["MetadataOptions"] == {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
-    (disk,) = data["BlockDeviceMappings"]
-    assert disk["DeviceName"] == "/dev/xvda"
-    assert disk["Ebs"]["Encrypted"] is True
-    assert disk["Ebs"]["VolumeType"] == "gp3"
-
-
-def test_the_launch_template_has_nothing_that_eks_sets_itself(site: Site) -> None:
-    data = launch_template(template(site, instance_type="p4d.24xlarge"))
-    assert not {"ImageId", "SecurityGroupIds", "IamInstanceProfile"} & set(data)
-    assert all("SubnetId" not in interface for interface in data["NetworkInterfaces"])
+    assert "vpc.amazonaws.com/efa.present" not in group["Labels"]
+    assert set(group["Tags"]) == {"k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"}
 
 
 def test_a_reservation_is_the_target_and_there_is_no_placement_group(site: Site) -> None:
@@ -150,30 +87,6 @@ def test_a_capacity_block(site: Site) -> None:
     assert (group["CapacityType"], group["ScalingConfig"]["DesiredSize"]) == ("CAPACITY_BLOCK", 0)
 
 
-def test_spot_is_a_property_of_the_node_group_only(site: Site) -> None:
-    made = template(site, instance_type="p3dn.24xlarge", capacity_type="SPOT")
-    (group,) = properties(made, "AWS::EKS::Nodegroup")
-    assert group["CapacityType"] == "SPOT"
-    assert "InstanceMarketOptions" not in launch_template(made)
-
-
-def test_without_efa_there_is_one_interface_and_no_efa_label(site: Site) -> None:
-    made = template(site, instance_type="p4d.24xlarge", efa=False)
-    assert len(launch_template(made)["NetworkInterfaces"]) == 1
-    (group,) = properties(made, "AWS::EKS::Nodegroup")
-    assert "vpc.amazonaws.com/efa.present" not in group["Labels"]
-    assert set(group["Tags"]) == {"k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"}
-
-
-def test_the_autoscaler_knows_the_devices_of_a_group_without_nodes(site: Site) -> None:
-    (group,) = properties(template(site, instance_type="p4d.24xlarge"), "AWS::EKS::Nodegroup")
-    assert group["Tags"] == {
-        "k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu": "8",
-        "k8s.io/cluster-autoscaler/node-template/resources/vpc.amazonaws.com/efa": "4",
-        "k8s.io/cluster-autoscaler/node-template/resources/hugepages-2Mi": "5120Mi",
-    }
-
-
 def test_all_three_sizes_are_given_because_eks_takes_all_or_none(site: Site, root: Path) -> None:
     """So a change of one of them sends `desired_size` too, as docs/configuration.md says."""
     (group,) = properties(template(site, instance_type="p3dn.24xlarge", max_size=4), "AWS::EKS::Nodegroup")
@@ -201,47 +114,67 @@ def test_warns_of_nodes_in_a_capacity_block_that_may_not_have_started(
     assert [str(each.entry.data).partition(",")[0] for each in found] == [f"desired_size is {number}"][: bool(number)]
 
 
-def test_an_update_stops_a_node_before_it_starts_another(site: Site) -> None:
-    (group,) = properties(template(site, instance_type="p3dn.24xlarge"), "AWS::EKS::Nodegroup")
-    assert group["UpdateConfig"] == {"MaxUnavailable": 1, "UpdateStrategy": "MINIMAL"}
-
-
-def test_the_nodes_follow_the_release_of_the_cluster(site: Site) -> None:
-    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3dn.24xlarge", kubernetes_version="1.35")
-    (group,) = properties(site.template(), "AWS::EKS::Nodegroup")
-    assert group["Version"] == "1.35"
-
-
-def test_an_ami_release_can_be_pinned(site: Site) -> None:
-    made = template(site, instance_type="p3dn.24xlarge", ami_release="1.35.0-20260917")
-    (group,) = properties(made, "AWS::EKS::Nodegroup")
-    assert group["ReleaseVersion"] == "1.35.0-20260917"
-
-
-def test_a_key_encrypts_the_root_volume(site: Site) -> None:
+def test_every_option_reaches_the_template(site: Site) -> None:
     key = kms.Key(site.stack, "Key")
-    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3dn.24xlarge", encryption_key=key)
-    made = site.template()
-    ((key_id, _),) = made.find_resources("AWS::KMS::Key").items()
-    (disk,) = launch_template(made)["BlockDeviceMappings"]
-    assert disk["Ebs"]["KmsKeyId"] == {"Fn::GetAtt": [key_id, "Arn"]}
+    override = NodeRepairOverride(
+        condition="AcceleratedHardwareReady", reason="NvidiaXID64Error", action="Replace", min_wait_minutes=5
+    )
+    made = template(
+        site,
+        instance_type="p3dn.24xlarge",
+        kubernetes_version="1.35",
+        ami_release="1.35.0-20260917",
+        subnet=ec2.Subnet.from_subnet_id(site.stack, "Private", "subnet-0123456789abcdef0"),
+        encryption_key=key,
+        fast_image_pull=True,
+        ssm=True,
+        node_repair=NodeRepair(
+            max_parallel_nodes_repaired_percentage=50, max_unhealthy_node_threshold_count=3, overrides=(override,)
+        ),
+    )
+    (group,) = properties(made, "AWS::EKS::Nodegroup")
+    assert (group["Version"], group["ReleaseVersion"]) == ("1.35", "1.35.0-20260917")
+    assert group["Subnets"] == ["subnet-0123456789abcdef0"]
+    assert group["NodeRepairConfig"] == {
+        "Enabled": True,
+        "MaxParallelNodesRepairedPercentage": 50,
+        "MaxUnhealthyNodeThresholdCount": 3,
+        "NodeRepairConfigOverrides": [
+            {
+                "NodeMonitoringCondition": "AcceleratedHardwareReady",
+                "NodeUnhealthyReason": "NvidiaXID64Error",
+                "RepairAction": "Replace",
+                "MinRepairWaitTimeMins": 5,
+            }
+        ],
+    }
+    data = launch_template(made)
+    (disk,) = data["BlockDeviceMappings"]
+    assert disk["Ebs"]["KmsKeyId"] == site.stack.resolve(key.key_arn)
+    assert "featureGates:\n    FastImagePull: true" in data["UserData"]["Fn::Base64"]
+    assert "AmazonSSMManagedInstanceCore" in str(properties(made, "AWS::IAM::Role"))
 
 
-def test_the_user_data_is_in_the_launch_template(site: Site) -> None:
-    data = launch_template(template(site, instance_type="p4d.24xlarge"))
-    assert "kind: NodeConfig" in data["UserData"]["Fn::Base64"]
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"subnet": "subnet-1"}, "'subnet' is 'subnet-1'; give a subnet, such as vpc.private_subnets[0]"),
+        ({"kubernetes_version": "9"}, "'kubernetes_version' is '9'; give a release of Kubernetes, such as 1.35"),
+        ({"kubernetes_version": "v1.35"}, "'kubernetes_version' is 'v1.35'; give a release of Kubernetes, such as"),
+        ({"kubernetes_version": 1.35}, "'kubernetes_version' is 1.35; give a release of Kubernetes, such as 1.35"),
+        ({"node_repair": True}, "'node_repair' is True; give its keys, such as"),
+    ],
+)
+def test_rejects_an_option_of_another_kind(given: dict[str, Any], message: str, site: Site) -> None:
+    assert rejection(site, **given).startswith(message)
 
 
-def test_accepts_the_types_of_cdk(site: Site) -> None:
+def test_spot_is_a_property_of_the_node_group_only_and_cdk_s_types_are_accepted(site: Site) -> None:
     made = template(site, instance_type=ec2.InstanceType("p4d.24xlarge"), capacity_type=eks.CapacityType.SPOT)
     (group,) = properties(made, "AWS::EKS::Nodegroup")
-    assert group["CapacityType"] == "SPOT"
-    assert launch_template(made)["InstanceType"] == "p4d.24xlarge"
-
-
-def test_nodes_of_a_cdk_cluster_are_in_its_first_private_subnet(site: Site) -> None:
-    (group,) = properties(template(site, instance_type="p3dn.24xlarge"), "AWS::EKS::Nodegroup")
-    assert group["Subnets"] == [site.stack.resolve(site.subnet.subnet_id)]
+    data = launch_template(made)
+    assert (group["CapacityType"], data["InstanceType"]) == ("SPOT", "p4d.24xlarge")
+    assert "InstanceMarketOptions" not in data
 
 
 def test_a_training_cluster_decides_subnet_release_key_and_order() -> None:
@@ -323,16 +256,6 @@ def test_rejects_a_cluster_without_private_subnets(site: Site) -> None:
     )
 
 
-def test_accepts_a_subnet_by_its_id_alone(site: Site) -> None:
-    subnet = ec2.Subnet.from_subnet_id(site.stack, "Private", "subnet-0123456789abcdef0")
-    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, subnet=subnet, instance_type="p4d.24xlarge")
-
-
-def test_rejects_other_types_than_a_subnet(site: Site) -> None:
-    message = "'subnet' is 'subnet-1'; give a subnet, such as vpc.private_subnets[0]"
-    assert rejection(site, subnet="subnet-1") == message
-
-
 def test_a_value_of_the_deployment_is_named_as_one(site: Site) -> None:
     size = cdk.CfnParameter(site.stack, "Size", type="Number").value_as_number
     with pytest.raises(InputError) as caught:
@@ -357,10 +280,3 @@ def test_rejects_an_ami_of_another_release_than_the_cluster(site: Site) -> None:
     with pytest.raises(InputError, match=r"'ami_release' is .* but kubernetes_version is '1\.34'"):
         GpuNodeGroup(site.stack, "Other", cluster=site.cluster, kubernetes_version="1.34", **options)
     GpuNodeGroup(site.stack, "Unknown", cluster=site.cluster, **options)
-
-
-def test_rejects_an_invalid_release(site: Site) -> None:
-    for version in ("9", "v1.35", 1.35):
-        assert rejection(site, kubernetes_version=version) == (
-            f"'kubernetes_version' is {version!r}; give a release of Kubernetes, such as 1.35"
-        )

@@ -6,9 +6,8 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.instance_types import DISKLESS
-from tests.constructs.nodes.test_gpu_node_group import launch_template, rejection, template
 from tests.constructs.site import Site, properties
-from training_cluster import GpuNodeGroup, NodeRepair, NodeRepairOverride, TrainingCluster
+from training_cluster import GpuNodeGroup, TrainingCluster
 
 
 def tags(found: dict[str, Any]) -> dict[str, Any]:
@@ -76,71 +75,9 @@ def test_tags_of_the_app_are_tags_of_the_stack_without_the_feature_flag(explicit
     assert len(assertions.Annotations.from_stack(stack).find_warning("*", STACK_TAGS)) == warnings
 
 
-def test_no_update_is_forced_upon_a_pod(site: Site) -> None:
-    TrainingCluster(site.stack, "Training", vpc=site.vpc)
-    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3dn.24xlarge")
-    groups = properties(site.template(), "AWS::EKS::Nodegroup")
-    assert [group["ForceUpdateEnabled"] for group in groups] == [False, False]
-
-
-def test_one_node_is_repaired_at_a_time_and_none_for_a_fault_of_a_program(site: Site) -> None:
-    (group,) = properties(template(site, instance_type="p3dn.24xlarge"), "AWS::EKS::Nodegroup")
-    fault = {
-        "NodeMonitoringCondition": "AcceleratedHardwareReady",
-        "MinRepairWaitTimeMins": 10,
-        "RepairAction": "NoAction",
-    }
-    assert group["NodeRepairConfig"] == {
-        "Enabled": True,
-        "MaxParallelNodesRepairedCount": 1,
-        "NodeRepairConfigOverrides": [
-            fault | {"NodeUnhealthyReason": "NvidiaXID13Error"},
-            fault | {"NodeUnhealthyReason": "NvidiaXID31Error"},
-        ],
-    }
-
-
-def test_the_limits_of_repair_can_be_given(site: Site) -> None:
-    override = NodeRepairOverride(
-        condition="AcceleratedHardwareReady", reason="NvidiaXID64Error", action="Replace", min_wait_minutes=5
-    )
-    repair = NodeRepair(
-        max_parallel_nodes_repaired_percentage=50, max_unhealthy_node_threshold_count=3, overrides=(override,)
-    )
-    (group,) = properties(template(site, instance_type="p3dn.24xlarge", node_repair=repair), "AWS::EKS::Nodegroup")
-    assert group["NodeRepairConfig"] == {
-        "Enabled": True,
-        "MaxParallelNodesRepairedPercentage": 50,
-        "MaxUnhealthyNodeThresholdCount": 3,
-        "NodeRepairConfigOverrides": [
-            {
-                "NodeMonitoringCondition": "AcceleratedHardwareReady",
-                "NodeUnhealthyReason": "NvidiaXID64Error",
-                "RepairAction": "Replace",
-                "MinRepairWaitTimeMins": 5,
-            }
-        ],
-    }
-    assert rejection(site, node_repair=True).startswith("'node_repair' is True; give its keys, such as")
-
-
-def ssm_policies(made: assertions.Template) -> list[str]:
-    roles = str(properties(made, "AWS::IAM::Role"))
-    return [policy for policy in ("AmazonSSMManagedInstanceCore",) if policy in roles]
-
-
-def test_a_shell_by_ssm_is_an_option(site: Site) -> None:
-    GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3dn.24xlarge", ssm=True)
-    assert ssm_policies(site.template()) == ["AmazonSSMManagedInstanceCore"]
-
-
-def test_without_the_option_nodes_have_no_policy_of_ssm(site: Site) -> None:
-    assert ssm_policies(template(site, instance_type="p3dn.24xlarge")) == []
-
-
-@pytest.mark.parametrize(
-    ("given", "throughput", "iops"),
-    [
+def test_the_root_volume_is_as_fast_as_images_need(site: Site) -> None:
+    # The options, the throughput in MiB/s, and the IOPS.
+    cases: list[tuple[dict[str, Any], int, int]] = [
         # Images are on the root volume.
         ({"instance_type": DISKLESS}, 600, 3000),
         # They are on local disks.
@@ -148,15 +85,9 @@ def test_without_the_option_nodes_have_no_policy_of_ssm(site: Site) -> None:
         ({"instance_type": "p3dn.24xlarge", "root_volume_mib_per_second": 1000}, 1000, 4000),
         ({"instance_type": "p4d.24xlarge", "root_volume_mib_per_second": 750}, 750, 3000),
         ({"instance_type": "g5.xlarge", "root_volume_mib_per_second": 1000, "root_volume_iops": 16000}, 1000, 16000),
-    ],
-)
-def test_the_root_volume_is_as_fast_as_images_need(
-    given: dict[str, Any], throughput: int, iops: int, site: Site
-) -> None:
-    (disk,) = launch_template(template(site, **given))["BlockDeviceMappings"]
-    assert (disk["Ebs"]["Throughput"], disk["Ebs"]["Iops"]) == (throughput, iops)
-
-
-def test_images_are_pulled_in_parallel_by_option(site: Site) -> None:
-    data = launch_template(template(site, instance_type="p4d.24xlarge", fast_image_pull=True))
-    assert "featureGates:\n    FastImagePull: true" in data["UserData"]["Fn::Base64"]
+    ]
+    groups = [GpuNodeGroup(site.stack, f"Gpu{n}", cluster=site.cluster, **given) for n, (given, *_) in enumerate(cases)]
+    for group, (_, throughput, iops) in zip(groups, cases, strict=True):
+        assert group.launch_template
+        (disk,) = site.stack.resolve(group.launch_template.launch_template_data)["blockDeviceMappings"]
+        assert (disk["ebs"]["throughput"], disk["ebs"]["iops"]) == (throughput, iops)

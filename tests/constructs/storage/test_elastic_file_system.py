@@ -34,12 +34,6 @@ def test_it_is_encrypted_elastic_and_retained_unless_its_first_deployment_fails(
     assert "KmsKeyId" not in made["Properties"]
 
 
-def test_it_takes_a_key(site: Site) -> None:
-    file_system(site, encryption_key=kms.Key(site.stack, "Key"))
-    (made,) = properties(site.template(), "AWS::EFS::FileSystem")
-    assert made["KmsKeyId"]["Fn::GetAtt"][1] == "Arn"
-
-
 def test_nodes_mount_it_with_tls_and_not_as_root(site: Site) -> None:
     file_system(site)
     (made,) = properties(site.template(), "AWS::EFS::FileSystem")
@@ -59,9 +53,11 @@ def test_nodes_mount_it_with_tls_and_not_as_root(site: Site) -> None:
     ]
 
 
-def test_jobs_of_sagemaker_mount_it_without_tls_and_as_root(site: Site) -> None:
-    ElasticFileSystem(site.stack, "Efs", vpc=site.vpc, for_sagemaker=True)
+def test_jobs_of_sagemaker_mount_it_without_tls_and_as_root_and_it_takes_a_key(site: Site) -> None:
+    key = kms.Key(site.stack, "Key")
+    ElasticFileSystem(site.stack, "Efs", vpc=site.vpc, for_sagemaker=True, encryption_key=key)
     (made,) = properties(site.template(), "AWS::EFS::FileSystem")
+    assert made["KmsKeyId"] == site.stack.resolve(key.key_arn)
     (statement,) = made["FileSystemPolicy"]["Statement"]
     assert statement["Action"] == [
         "elasticfilesystem:ClientMount",

@@ -45,10 +45,12 @@ def rules(site: Site, direction: str, protocol: str) -> dict[tuple[str, str], se
     return found
 
 
-def test_the_smallest_by_default(site: Site) -> None:
+def test_the_smallest_by_default_and_it_is_deleted_with_its_stack(site: Site) -> None:
     made = file_system(site)
     assert (made.capacity_gib, made.efa) == (1200, False)
-    (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
+    (whole,) = site.template().find_resources("AWS::FSx::FileSystem").values()
+    assert (whole["DeletionPolicy"], whole["UpdateReplacePolicy"]) == ("Delete", "Delete")
+    resource = whole["Properties"]
     assert resource["FileSystemTypeVersion"] == "2.15"
     assert (resource["StorageType"], resource["StorageCapacity"]) == ("SSD", 1200)
     assert resource["LustreConfiguration"] == {
@@ -60,18 +62,16 @@ def test_the_smallest_by_default(site: Site) -> None:
     assert "KmsKeyId" not in resource
 
 
-@pytest.mark.parametrize("throughput", [125, 250, 500, 1000])
-def test_every_class_of_persistent_storage(site: Site, throughput: int) -> None:
-    file_system(site, capacity_gib=Size.gibibytes(4800), throughput_mbps_per_tib=throughput)
-    (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
-    assert resource["StorageCapacity"] == 4800
-    assert resource["LustreConfiguration"]["PerUnitStorageThroughput"] == throughput
-
-
-def test_persistent_storage_takes_a_key(site: Site) -> None:
-    file_system(site, encryption_key=kms.Key(site.stack, "Key"))
-    (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
-    assert resource["KmsKeyId"]["Fn::GetAtt"][1] == "Arn"
+def test_every_class_of_persistent_storage_and_its_key(site: Site) -> None:
+    given: dict[str, Any] = {"vpc": site.vpc, "subnet": site.subnet, "encryption_key": kms.Key(site.stack, "Key")}
+    classes = (125, 250, 500, 1000)
+    for each in classes:
+        size = Size.gibibytes(4800)
+        LustreFileSystem(site.stack, f"Lustre{each}", capacity_gib=size, throughput_mbps_per_tib=each, **given)
+    resources = properties(site.template(), "AWS::FSx::FileSystem")
+    assert [each["LustreConfiguration"]["PerUnitStorageThroughput"] for each in resources] == list(classes)
+    assert {each["StorageCapacity"] for each in resources} == {4800}
+    assert {each["KmsKeyId"]["Fn::GetAtt"][1] for each in resources} == {"Arn"}
 
 
 def test_scratch_storage_has_neither_throughput_nor_key(site: Site) -> None:
@@ -119,8 +119,9 @@ def test_several_folders_mirror_several_prefixes(site: Site) -> None:
     assert {tuple(link["S3"]["AutoImportPolicy"]["Events"]) for link in found.values()} == {("NEW", "CHANGED")}
 
 
-def test_a_file_system_without_data_repositories(site: Site) -> None:
+def test_a_file_system_without_data_repositories_or_without_a_bucket(site: Site) -> None:
     assert file_system(site, data_repositories=()).data_repositories == {}
+    assert LustreFileSystem(site.stack, "Apart", vpc=site.vpc, subnet=site.subnet).data_repositories == {}
     site.template().resource_count_is(ASSOCIATION, 0)
 
 
@@ -163,23 +164,6 @@ def test_allows_a_token_as_capacity(site: Site) -> None:
     (resource,) = properties(site.template(), "AWS::FSx::FileSystem")
     assert resource["StorageCapacity"] == {"Ref": "Size"}
     assert site.stack.resolve(made.capacity_gib) == {"Ref": "Size"}
-
-
-def test_two_file_systems_live_in_one_stack(site: Site) -> None:
-    arguments: dict[str, Any] = {
-        "vpc": site.vpc,
-        "subnet": site.subnet,
-        "bucket": s3.Bucket(site.stack, "Bucket"),
-    }
-    for name in ("First", "Second"):
-        LustreFileSystem(site.stack, name, **arguments)
-    site.template().resource_count_is("AWS::FSx::FileSystem", 2)
-
-
-def test_it_is_deleted_with_its_stack(site: Site) -> None:
-    file_system(site)
-    (made,) = site.template().find_resources("AWS::FSx::FileSystem").values()
-    assert (made["DeletionPolicy"], made["UpdateReplacePolicy"]) == ("Delete", "Delete")
 
 
 def test_it_is_a_file_system_of_the_cdk(site: Site) -> None:
@@ -228,11 +212,6 @@ def test_rejects_what_fsx_or_python_would_not_take(options: dict[str, Any], path
     assert [problem.path for problem in caught.value.problems] == [(path,)]
 
 
-def test_a_file_system_without_a_bucket_has_no_data_repositories(site: Site) -> None:
-    assert file_system(site, bucket=None).data_repositories == {}
-    site.template().resource_count_is(ASSOCIATION, 0)
-
-
 def imported(site: Site, **options: Any) -> LustreFileSystemBase:
     return LustreFileSystem.from_lustre_file_system_attributes(site.stack, "Existing", **EXISTING | options)
 
@@ -273,25 +252,17 @@ def test_allows_tokens_as_attributes(site: Site) -> None:
             "'mount_name' is '/fsx'; give MountName of aws fsx describe-file-systems, at most 8 characters",
         ),
         ({"capacity_gib": "2400"}, "'capacity_gib' is '2400'; give a whole number, 1 or more"),
+        (
+            {"security_group": "sg-01234567"},
+            "'security_group' is 'sg-01234567'; give a security group, such as "
+            "SecurityGroup.from_security_group_id(...)",
+        ),
     ],
 )
 def test_rejects_attributes_that_no_file_system_has(given: dict[str, Any], message: str, site: Site) -> None:
     with pytest.raises(InputError) as caught:
         imported(site, **given)
     assert str(caught.value) == message
-
-
-def test_rejects_the_id_of_a_security_group(site: Site) -> None:
-    with pytest.raises(InputError, match=r"'security_group' is 'sg-01234567'; give a security group, such as"):
-        LustreFileSystem.from_lustre_file_system_attributes(
-            site.stack,
-            "Imported",
-            file_system_id="fs-0123456789abcdef0",
-            dns_name="fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
-            mount_name="abcdefgh",
-            capacity_gib=1200,
-            security_group="sg-01234567",  # type: ignore[arg-type]
-        )
 
 
 def test_rejects_a_size_of_the_deployment_in_another_unit(site: Site) -> None:

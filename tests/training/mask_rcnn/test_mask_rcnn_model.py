@@ -54,34 +54,39 @@ def test_only_what_is_not_frozen_learns(large: tf.keras.Model) -> None:
     assert make_network(large, 0.9).statistics == []
 
 
-def test_free_normalization_has_statistics() -> None:
-    network = make_network(build(TINY), 0.9)
+@pytest.fixture(scope="module")
+def tiny() -> tf.keras.Model:
+    return build(TINY)
+
+
+def test_free_normalization_has_statistics(tiny: tf.keras.Model) -> None:
+    network = make_network(tiny, 0.9)
     # A mean and a variance of the first convolution, and of four in each of four blocks.
     assert len(network.statistics) == 2 * (1 + 4 * 4)
 
 
-def test_images_become_levels_with_a_prediction_for_each_anchor() -> None:
+def test_images_become_levels_with_a_prediction_for_each_anchor(tiny: tf.keras.Model) -> None:
     batch = made_batch([[1], [2]])
-    outputs = of_images(build(TINY), batch.images, batch.sizes, training=False)
+    outputs = of_images(tiny, batch.images, batch.sizes, training=False)
     assert [tuple(level.shape) for level in outputs.pyramid] == [(2, side, side, 8) for side in (16, 8, 4, 2)]
     assert [tuple(level.shape) for level in outputs.logits] == [(2, 3 * side**2) for side in (16, 8, 4, 2, 1)]
     assert [tuple(level.shape) for level in outputs.deltas] == [(2, 3 * side**2, 4) for side in (16, 8, 4, 2, 1)]
 
 
-def test_what_is_in_the_padding_does_not_matter() -> None:
-    model, batch = build(TINY), made_batch([[1]], size=(40, 52))
+def test_what_is_in_the_padding_does_not_matter(tiny: tf.keras.Model) -> None:
+    batch = made_batch([[1]], size=(40, 52))
     images = np.array(batch.images)
-    plain = of_images(model, tf.constant(images), batch.sizes, training=False)
+    plain = of_images(tiny, tf.constant(images), batch.sizes, training=False)
     images[:, 40:], images[:, :, 52:] = 200, 100
-    other = of_images(model, tf.constant(images), batch.sizes, training=False)
+    other = of_images(tiny, tf.constant(images), batch.sizes, training=False)
     np.testing.assert_array_equal(plain.pyramid[0], other.pyramid[0])
     images[:, 39] = 200
-    changed = of_images(model, tf.constant(images), batch.sizes, training=False)
+    changed = of_images(tiny, tf.constant(images), batch.sizes, training=False)
     assert np.abs(changed.pyramid[0] - plain.pyramid[0]).max() > 0
 
 
-def test_each_level_adds_the_one_above_it_with_each_value_as_2_by_2() -> None:
-    pyramid = build(TINY).get_layer("pyramid")
+def test_each_level_adds_the_one_above_it_with_each_value_as_2_by_2(tiny: tf.keras.Model) -> None:
+    pyramid = tiny.get_layer("pyramid")
     images = np.random.default_rng(0).normal(size=(1, 64, 64, 3)).astype(np.float32)
     names = ["lateral4", "lateral5", "output4"]
     outputs = tf.keras.Model(pyramid.input, [pyramid.get_layer(name).output for name in names])(images)
@@ -98,11 +103,11 @@ def test_layers_of_one_shape_begin_with_different_weights() -> None:
             assert one.shape != other.shape or np.abs(one - other).max() > 0
 
 
-def test_a_saved_model_is_the_same_network(tmp_path: Path) -> None:
-    model, batch = build(TINY), made_batch([[1]])
-    model.save(tmp_path / "model.keras", save_format="keras")
+def test_a_saved_model_is_the_same_network(tiny: tf.keras.Model, tmp_path: Path) -> None:
+    batch = made_batch([[1]])
+    tiny.save(tmp_path / "model.keras", save_format="keras")
     loaded = tf.keras.models.load_model(tmp_path / "model.keras", compile=False)
-    one, other = (of_images(each, batch.images, batch.sizes, training=False) for each in (model, loaded))
+    one, other = (of_images(each, batch.images, batch.sizes, training=False) for each in (tiny, loaded))
     for ours, theirs in zip(tf.nest.flatten(one), tf.nest.flatten(other), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 

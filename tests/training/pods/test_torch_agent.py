@@ -29,16 +29,16 @@ def program():
 sys.exit(run(program))
 """
 
-# Torchrun starts the ranks again until it gets SIGTERM, or three times; its own exit code is 1.
+# Torchrun starts the ranks again after a pause, until it gets SIGTERM, or three times; its own exit code is 1.
 TORCHRUN = """
 import pathlib, signal, subprocess, sys, time
 pathlib.Path("torchrun-runs").touch()
 for start in range(3):
     with open("starts", "a") as starts:
         print(start, file=starts)
-    if subprocess.run(sys.argv[1:]).returncode == 0:
+    if subprocess.run(sys.argv[2:]).returncode == 0:
         sys.exit(0)
-    time.sleep(5)
+    time.sleep(float(sys.argv[1]))
 sys.exit(1)
 """
 
@@ -57,16 +57,16 @@ def started(folder: Path, *command: str) -> Iterator[subprocess.Popen[str]]:
                     member.kill()
 
 
-def ended(folder: Path, how: str) -> tuple[int, int, str]:
+def ended(folder: Path, how: str, pause: str) -> tuple[int, int, str]:
     """Return the exit code, how often the ranks started, and the errors, for a rank that ends in this way."""
-    with started(folder, sys.executable, "-c", TORCHRUN, sys.executable, "-c", RANK, how) as process:
+    with started(folder, sys.executable, "-c", TORCHRUN, pause, sys.executable, "-c", RANK, how) as process:
         _, errors = process.communicate(timeout=PATIENCE)
     return process.returncode, len((folder / "starts").read_text().splitlines()), errors
 
 
 @pytest.mark.parametrize(("how", "shown"), [("user", "error: the reason"), ("rank", "error: rank 0: the reason")])
 def test_a_user_s_error_of_a_rank_ends_the_worker_at_its_first_start(tmp_path: Path, how: str, shown: str) -> None:
-    code, starts, errors = ended(tmp_path, how)
+    code, starts, errors = ended(tmp_path, how, pause="5")
     assert (code, starts) == (2, 1)
     assert errors.splitlines() == [
         shown,
@@ -76,11 +76,11 @@ def test_a_user_s_error_of_a_rank_ends_the_worker_at_its_first_start(tmp_path: P
 
 @pytest.mark.parametrize("how", ["lost", "stopped"])
 def test_ranks_start_again_after_what_a_restart_may_fix(tmp_path: Path, how: str) -> None:
-    assert ended(tmp_path, how)[:2] == (1, 3)
+    assert ended(tmp_path, how, pause="0.5")[:2] == (1, 3)
 
 
 def test_a_success_is_one(tmp_path: Path) -> None:
-    assert ended(tmp_path, "success") == (0, 1, "")
+    assert ended(tmp_path, "success", pause="0") == (0, 1, "")
 
 
 def test_a_stop_request_reaches_torchrun(tmp_path: Path) -> None:

@@ -98,11 +98,10 @@ def test_the_stages_before_the_copy_to_a_device_have_the_options() -> None:
     assert options.experimental_distribute.auto_shard_policy == tf.data.experimental.AutoShardPolicy.OFF
 
 
-@pytest.mark.parametrize("device", ["", "/CPU:0"])
-def test_all_threads_make_elements_at_the_same_time(device: str) -> None:
+def test_all_threads_make_elements_at_the_same_time() -> None:
     # A rank on P3 has fewer threads in TensorFlow's pool: without private threads it would be this one.
     environment = {**os.environ, "TF_NUM_INTEROP_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1"}
-    program = [sys.executable, "-m", "tests.training.records.sleeping_elements", device]
+    program = [sys.executable, "-m", "tests.training.records.sleeping_elements"]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) == 5
+    assert done.stdout.split() == ["5", "5"]

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import horovod.tensorflow as hvd
 import pytest
 import tensorflow as tf
 
@@ -31,13 +30,6 @@ class HeldSave:
         self.begun.release()
         assert self.may_write.wait(PATIENCE)
         return _SAVE(folder, state, keep)
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Be rank zero of one rank, without Horovod."""
-    monkeypatch.setattr(hvd, "rank", lambda: 0)
-    monkeypatch.setattr(hvd, "size", lambda: 1)
 
 
 @pytest.fixture
@@ -137,10 +129,9 @@ def test_the_end_of_the_block_waits_by_an_error_too(tmp_path: Path, held: HeldSa
 
 def run(program: str, **variables: str) -> subprocess.CompletedProcess[str]:
     program = (
-        "import os, signal, sys, time\nfrom pathlib import Path\nimport horovod.tensorflow as hvd\n"
+        "import os, signal, sys, time\nfrom pathlib import Path\n"
         "from training.runtime import checkpoint, watchdog\n"
         "from training.runtime.checkpoint_writer import CheckpointWriter\n"
-        "hvd.rank, hvd.size = lambda: 0, lambda: 1\n"
         f"writer = CheckpointWriter(Path(sys.argv[1]))\n{program}"
     )
     command = [sys.executable, "-c", program, variables.pop("output")]

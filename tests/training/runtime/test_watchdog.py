@@ -43,5 +43,5 @@ def test_a_rank_without_progress_ends_and_prints_where_it_hangs() -> None:
 
 def test_progress_and_the_end_of_the_run_keep_the_watchdog_quiet() -> None:
     # Each sleep is half of the limit, so that a busy machine may double it.
-    program = "for _ in range(3):\n    time.sleep(2.5)\n    watchdog.progress()\nwatchdog.finished()\ntime.sleep(6)"
-    assert hang(program, seconds=5).returncode == 0
+    program = "for _ in range(3):\n    time.sleep(1.5)\n    watchdog.progress()\nwatchdog.finished()\ntime.sleep(4)"
+    assert hang(program, seconds=3).returncode == 0

@@ -70,27 +70,6 @@ def evidence_name(supported: SupportedGpus) -> str:
 
 
 @pytest.mark.parametrize(
-    ("model", "capability"),
-    [
-        ("V100", (7, 0)),
-        ("T4", (7, 5)),
-        ("A100", (8, 0)),
-        ("A10G", (8, 6)),
-        ("L4", (8, 9)),
-        ("L40S", (8, 9)),
-        ("H100", (9, 0)),
-        ("H200", (9, 0)),
-        ("B200", (10, 0)),
-        ("B300", (10, 3)),
-        ("RTX PRO Server 6000", (12, 0)),
-        ("RTX PRO 4500", (12, 0)),
-    ],
-)
-def test_compute_capabilities(model: str, capability: tuple[int, int]) -> None:
-    assert GPUS[model].compute_capability == capability
-
-
-@pytest.mark.parametrize(
     ("image", "supported"),
     [
         ("tensorflow/tensorflow:2.15.0.post1-gpu-jupyter", ["V100", "H100"]),

@@ -17,18 +17,6 @@ def test_eks_runs_seven_releases_and_new_clusters_have_the_newest_four() -> None
     assert KUBERNETES_VERSION in KUBERNETES_VERSIONS
 
 
-def test_the_dates_are_those_of_eks() -> None:
-    assert {one.name: one.standard_support_ends for one in RELEASES} == {
-        "1.31": date(2025, 11, 26),
-        "1.32": date(2026, 3, 23),
-        "1.33": date(2026, 7, 29),
-        "1.34": date(2026, 12, 2),
-        "1.35": date(2027, 3, 27),
-        "1.36": date(2027, 8, 2),
-        "1.37": date(2027, 12, 1),
-    }
-
-
 @each_release
 def test_extended_support_lasts_twelve_months(release: KubernetesRelease) -> None:
     standard = release.standard_support_ends

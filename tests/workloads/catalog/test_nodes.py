@@ -1,10 +1,12 @@
 import pytest
 
+from tests.constructs.instance_types import DISKLESS
 from training_workloads import INSTANCE_TYPES
 from training_workloads.catalog.nodes import (
     efa_hugepages,
     gpu_toleration,
     group_labels,
+    image_disk_gb,
     network_labels,
     node_devices,
     node_labels,
@@ -85,3 +87,9 @@ def test_the_narrowest_layer_is_last(instance_type: str, last: str) -> None:
 @pytest.mark.parametrize("instance_type", ["p5.4xlarge", "p3.16xlarge", "g5.48xlarge", "m5.xlarge"])
 def test_ec2_does_not_report_the_place_of_other_types(instance_type: str) -> None:
     assert network_labels(instance_type) == ()
+
+
+def test_images_are_on_the_local_disks_or_else_on_the_root_volume() -> None:
+    assert image_disk_gb(INSTANCE_TYPES["p4d.24xlarge"]) == 8000
+    # 200 GiB.
+    assert image_disk_gb(INSTANCE_TYPES[DISKLESS]) == 214

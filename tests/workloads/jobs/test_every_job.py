@@ -187,6 +187,8 @@ def test_every_option_reaches_the_manifest() -> None:
     ]
     mounts = {mount["name"]: mount["mountPath"] for mount in worker["containers"][0]["volumeMounts"]}
     assert mounts == {"shm": "/dev/shm", "shared-0": "/fsx", "shared-1": "/efs"}
+    claims = [volume["persistentVolumeClaim"]["claimName"] for volume in worker["volumes"][1:]]
+    assert claims == ["training-lustre", "training-efs"]
     assert worker["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 4
 
 
@@ -298,7 +300,7 @@ ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data())
 def test_arguments_render_a_valid_manifest_or_are_rejected(kind: str, data: st.DataObject) -> None:
     """Starts from a plain job and changes some of its arguments, one of them perhaps to something absurd."""

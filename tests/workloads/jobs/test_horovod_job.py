@@ -66,25 +66,6 @@ def test_ranks_of_a_whole_node_are_bound_to_the_socket_of_their_gpu(
     assert [words[words.index(flag) + 1] for flag in ("--map-by", "--bind-to")] == placement
 
 
-def test_pods_have_the_service_account(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    manifest = synthesize(job_spec.replaced(service_account="runs"))
-    assert [pod(manifest, role)["serviceAccountName"] for role in ("Launcher", "Worker")] == ["runs", "runs"]
-    # Pod Identity brings its credentials another way; the jobs do not call the API of Kubernetes.
-    assert pod(manifest, "Worker")["automountServiceAccountToken"] is False
-
-
-def test_volumes_shm_and_lustre(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    worker = pod(synthesize(job_spec.replaced(volumes=(SharedVolume(claim="c", mount_path="/d"),))), "Worker")
-    assert worker["volumes"] == [
-        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "32Gi"}},
-        {"name": "shared-0", "persistentVolumeClaim": {"claimName": "c"}},
-    ]
-    assert worker["containers"][0]["volumeMounts"] == [
-        {"name": "shm", "mountPath": "/dev/shm"},
-        {"name": "shared-0", "mountPath": "/d"},
-    ]
-
-
 def options(manifest: dict[str, Any]) -> list[str]:
     """Return the options of the launcher, before the hostfile."""
     command: list[str] = pod(manifest, "Launcher")["containers"][0]["command"]
@@ -183,6 +164,7 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
             {"instance_type": "g5.4xlarge", "efa_interfaces": 1},
             "'efa_interfaces' is 1, but g5.4xlarge has 0; lower it, or omit it to use all",
         ),
+        ({"scheduling": "gpu"}, "'scheduling' is 'gpu'; give Scheduling(...)"),
         ({"service_account": "A"}, "'service_account' is 'A'; give a name of lower-case letters, digits, '-' and '.'"),
         ({"bind_to": "core"}, "'bind_to' is 'core'; give one of socket, none"),
         (

@@ -19,14 +19,6 @@ def test_only_pods_of_the_same_job_reach_a_job_on_any_port() -> None:
     }
 
 
-def test_without_a_namespace_it_is_in_that_of_the_job() -> None:
-    chart = cdk8s.Testing.chart()
-    JobNetworkPolicy(chart, "Policy", job_name="resnet")
-    (document,) = cdk8s.Testing.synth(chart)
-    assert document["metadata"] == {"name": "resnet"}
-    check_manifest(document)
-
-
 def test_a_job_of_a_spec_has_its_parts(job_spec: HorovodJobSpec) -> None:
     job = HorovodJob(cdk8s.Testing.chart(), "Job", spec=job_spec)
     assert job.spec is job_spec

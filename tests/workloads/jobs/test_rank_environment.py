@@ -1,7 +1,7 @@
 import pytest
 
 from training_workloads import gpu_instance_type
-from training_workloads.jobs.rank_environment import hierarchical_all_reduce, nccl_environment, rank_environment
+from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
 
 
@@ -27,14 +27,6 @@ def test_ranks_on_p3dn_use_tcp_without_efa() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["p3dn.24xlarge", "p4d.24xlarge"])
-def test_ranks_on_p3dn_and_p4d_use_efa_or_fail(name: str) -> None:
-    environment = rank_environment(whole(name), workers=2)
-    assert (environment["NCCL_NET"], environment["FI_PROVIDER"]) == ("AWS Libfabric", "efa")
-    assert environment["HOROVOD_FUSION_THRESHOLD"] == "67108864"
-    assert environment["HOROVOD_CYCLE_TIME"] == "0.5"
-
-
 @pytest.mark.parametrize(("name", "threads"), [("p3dn.24xlarge", "11"), ("p4d.24xlarge", "11"), ("p5.48xlarge", "23")])
 def test_threads_follow_from_the_vcpus_of_each_rank(name: str, threads: str) -> None:
     assert rank_environment(whole(name), workers=1)["TRAINING_DATA_THREADS"] == threads
@@ -53,16 +45,6 @@ def test_one_worker_needs_no_network() -> None:
         "HOROVOD_FUSION_THRESHOLD",
         "HOROVOD_CYCLE_TIME",
     } & set(environment)
-
-
-def test_nccl_tests_log_their_network_and_have_no_variables_of_training() -> None:
-    assert nccl_environment(whole("p5.48xlarge"), workers=2) == {
-        "NCCL_DEBUG": "INFO",
-        "NCCL_DEBUG_SUBSYS": "INIT,NET",
-        "NCCL_SOCKET_IFNAME": "^lo,docker,veth",
-        "FI_PROVIDER": "efa",
-        "NCCL_NET": "AWS Libfabric",
-    }
 
 
 @pytest.mark.parametrize(

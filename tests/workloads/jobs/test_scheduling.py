@@ -27,16 +27,6 @@ def test_a_gang_is_the_workers_and_a_launcher_that_is_created_at_once(
     assert manifest["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 3, "priorityClass": "high"}
 
 
-def test_a_queued_job_is_suspended_until_kueue_admits_it(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    manifest = made(synthesize, job_spec, queue="research")
-    assert manifest["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "research"}
-    assert manifest["spec"]["runPolicy"]["suspend"] is True
-
-
-def test_every_pod_has_the_priority(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    assert [pod["priorityClassName"] for pod in pods(made(synthesize, job_spec, priority_class="high"))] == ["high"] * 2
-
-
 def test_workers_are_spread(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
     _, worker = pods(made(synthesize, job_spec, spread_over="kubernetes.io/hostname"))
     assert worker["topologySpreadConstraints"] == [
@@ -50,22 +40,12 @@ def test_workers_are_spread(job_spec: HorovodJobSpec, synthesize: Synthesize) ->
     ]
 
 
-def test_workers_are_close_to_each_other(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    key = "topology.k8s.aws/network-node-layer-3"
-    launcher, worker = pods(made(synthesize, job_spec, colocate_in=key))
-    assert worker["affinity"]["podAffinity"] == {
-        "requiredDuringSchedulingIgnoredDuringExecution": [
-            {"topologyKey": key, "labelSelector": {"matchLabels": WORKERS}}
-        ]
-    }
-    assert "podAffinity" not in launcher["affinity"]
-
-
-def test_workers_on_spot(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    launcher, worker = pods(made(synthesize, job_spec, capacity_type="SPOT"))
+def test_workers_alone_stay_on_spot_and_in_one_node_group(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+    launcher, worker = pods(made(synthesize, job_spec, capacity_type="SPOT", node_group="block-a"))
     assert worker["nodeSelector"] == {
         "node.kubernetes.io/instance-type": "p3dn.24xlarge",
         "eks.amazonaws.com/capacityType": "SPOT",
+        "training-cluster/node-group": "block-a",
     }
     assert "nodeSelector" not in launcher
 
@@ -93,16 +73,9 @@ def test_only_a_job_that_names_on_demand_capacity_holds_its_nodes(
         assert replicas[role]["template"]["metadata"].get("labels") == labels
 
 
-def test_workers_stay_in_one_node_group(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
-    launcher, worker = pods(made(synthesize, job_spec, node_group="block-a"))
-    assert worker["nodeSelector"] == {
-        "node.kubernetes.io/instance-type": "p3dn.24xlarge",
-        "training-cluster/node-group": "block-a",
-    }
-    assert "nodeSelector" not in launcher
-
-
-def test_workers_stay_in_one_placement_group(job_spec: HorovodJobSpec, synthesize: Synthesize) -> None:
+def test_workers_are_close_to_each_other_and_in_one_placement_group(
+    job_spec: HorovodJobSpec, synthesize: Synthesize
+) -> None:
     zone = "topology.kubernetes.io/zone"
     launcher, worker = pods(made(synthesize, job_spec, placement_group=True, colocate_in=zone))
     terms = worker["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
@@ -183,9 +156,3 @@ def test_rejects_what_kubernetes_rejects_or_never_schedules(scheduling: dict[str
     with pytest.raises(InputError) as caught:
         Scheduling(**scheduling)
     assert message in str(caught.value)
-
-
-def test_rejects_anything_but_a_scheduling(job_spec: HorovodJobSpec) -> None:
-    changes: dict[str, Any] = {"scheduling": "gpu"}
-    with pytest.raises(InputError, match=r"^'scheduling' is 'gpu'; give Scheduling\(...\)$"):
-        job_spec.replaced(**changes)

@@ -29,17 +29,6 @@ def pod(job: StageDataJobSpec) -> dict[str, Any]:
     return dict(manifest(job)["spec"]["template"]["spec"])
 
 
-def test_files_of_lustre_are_read_so_that_they_are_fetched() -> None:
-    (container,) = pod(spec())["containers"]
-    assert container["command"] == [
-        *("python", "-m", "training.staging", "preload", "--source", "s3://bucket/data/imagenet/"),
-        *("--target", "/fsx/data/imagenet", "--shards", "1", "--workers", "32"),
-        # What Lustre fetches belongs to root; this folder belongs to the jobs' user.
-        *("--progress-folder", "/fsx/runs/.staged/data/imagenet"),
-    ]
-    assert container["volumeMounts"] == [{"name": "shared", "mountPath": "/fsx"}]
-
-
 def test_files_are_copied_to_efs() -> None:
     made = pod(spec(file_system="efs"))
     assert made["containers"][0]["command"][3] == "copy"

@@ -3,22 +3,6 @@ from typing import Any
 import pytest
 
 from training_workloads import InputError, SharedVolume
-from training_workloads.jobs.volumes import EFS_CLAIM
-
-
-def test_the_lustre_file_system_by_default() -> None:
-    volume = SharedVolume()
-    assert volume.to_wire("shared-0") == {
-        "name": "shared-0",
-        "persistentVolumeClaim": {"claimName": "training-lustre"},
-    }
-    assert volume.to_mount("shared-0") == {"name": "shared-0", "mountPath": "/fsx"}
-
-
-def test_the_elastic_file_system() -> None:
-    volume = SharedVolume(claim=EFS_CLAIM, mount_path="/efs")
-    assert volume.to_wire("v") == {"name": "v", "persistentVolumeClaim": {"claimName": "training-efs"}}
-    assert volume.to_mount("v") == {"name": "v", "mountPath": "/efs"}
 
 
 @pytest.mark.parametrize(

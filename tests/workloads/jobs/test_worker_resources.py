@@ -10,21 +10,6 @@ def test_a_whole_p3dn_node() -> None:
     )
 
 
-def test_a_whole_p4d_node_gets_every_efa_interface_and_its_huge_pages() -> None:
-    resources = worker_resources(gpu_instance_type("p4d.24xlarge"), 8)
-    assert resources == WorkerResources(
-        gpus=8, efa_interfaces=4, cpus=92, memory_gib=1031, hugepages_mib=5120, shm_gib=32
-    )
-    assert resources.to_wire()["limits"] == {
-        "cpu": 92,
-        "memory": "1031Gi",
-        "nvidia.com/gpu": 8,
-        "vpc.amazonaws.com/efa": 4,
-        "hugepages-2Mi": "5120Mi",
-    }
-    assert resources.to_wire()["requests"] == resources.to_wire()["limits"]
-
-
 @pytest.mark.parametrize("node", [node for node in INSTANCE_TYPES.values() if node.gpus], ids=lambda node: node.name)
 def test_the_workers_that_share_a_node_fit_on_it(node: InstanceType) -> None:
     for gpus in range(1, node.gpus + 1):

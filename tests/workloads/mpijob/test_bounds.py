@@ -121,7 +121,24 @@ def test_the_definition_and_submit_have_the_same_bound(place: str, allowed: Any,
     assert str(problem).endswith(message)
 
 
-@pytest.mark.parametrize(("place", "allowed", "rejected", "message"), CASES, ids=IDS)
+def test_the_definition_requires_a_worker() -> None:
+    assert is_accepted(changed({"WORKER replicas": 1}))
+    assert not is_accepted(changed({"WORKER replicas": 0}))
+
+
+# A number of the job, a number of its policy, and a list, a mapping and a text of a template.
+OF_EACH_KIND = (
+    "WORKER replicas",
+    "spec runPolicy backoffLimit",
+    "WORKER-POD containers",
+    "WORKER template metadata",
+    "WORKER-CONTAINER image",
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "allowed", "rejected", "message"), [each for each in CASES if each[0] in OF_EACH_KIND], ids=OF_EACH_KIND
+)
 def test_the_lint_has_it_too(place: str, allowed: Any, rejected: Any, message: str) -> None:
     rules = {"mpi-job-fields", "pod-template-bounds"}
     assert [str(found) for found in lint_manifest(changed({place: allowed})) if found.rule in rules] == []

@@ -122,12 +122,6 @@ def test_a_job_of_another_shape(document: Any) -> None:
     assert (problem.path, problem.given) == ((), document)
 
 
-def test_the_path_of_a_problem_finds_the_value() -> None:
-    (problem,) = decoding_problems(job({"env": [{"name": "A", "value": 1}]}))
-    assert problem.path[-5:] == ("containers", 0, "env", 0, "value")
-    assert problem.given == 1
-
-
 @pytest.mark.parametrize("amount", [float("nan"), float("inf"), True, [], {}, "", "9" * 10_000 + "x"])
 def test_an_odd_amount_raises_nothing(amount: Any) -> None:
     (problem,) = decoding_problems(job({"resources": {"limits": {"cpu": amount}}}))

@@ -260,6 +260,8 @@ def test_the_option_that_a_misspelled_one_means(spelling: str, horovod: bool, me
 def test_an_option_of_hydra_alone() -> None:
     assert is_option_of_hydra("ppn")
     assert not is_option_of_hydra("np")
+    (launch,) = launches(["mpirun", "-envnone", "-genv", "A", "1", "-ppn", "2", "-n", "4", "train"])
+    assert (launch.ranks, launch.program) == (4, ("train",))
 
 
 def test_a_script_is_parsed_in_linear_time() -> None:

@@ -114,29 +114,9 @@ def test_ranks_in_the_launcher_alone() -> None:
     assert (job.workers, job.world_size) == (0, 8)
 
 
-def test_rejects_a_job_without_a_pod_for_ranks() -> None:
-    with pytest.raises(InputError, match=r"^'worker' is None, but a pod must hold the ranks; give the workers, or set"):
-        spec(worker=None)
-
-
 def test_ranks_of_workers_and_launcher() -> None:
     assert spec().world_size == 16
     assert spec(run_launcher_as_worker=True).world_size == 24
-
-
-def test_rejects_zero_workers() -> None:
-    with pytest.raises(InputError, match=r"^'replicas' is 0; give 1 or more$"):
-        spec(worker=ReplicaSpec(template=TEMPLATE, replicas=0))
-
-
-def test_rejects_two_launchers() -> None:
-    with pytest.raises(InputError, match=r"^'launcher.replicas' is 2, but an MPIJob has exactly 1 launcher; give 1$"):
-        spec(launcher=ReplicaSpec(template=TEMPLATE, replicas=2))
-
-
-def test_rejects_zero_slots() -> None:
-    with pytest.raises(InputError, match=r"^'slots_per_worker' is 0; give 1 or more$"):
-        spec(slots_per_worker=0)
 
 
 @pytest.mark.parametrize(("workers", "limit"), [(1, 54), (10, 54), (11, 53), (101, 52)])
@@ -159,6 +139,13 @@ def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: spec(worker=None), "'worker' is None, but a pod must hold the ranks; give the workers, or set"),
+        (lambda: replica_spec(template=TEMPLATE, replicas=0), "'replicas' is 0; give 1 or more"),
+        (
+            lambda: spec(launcher=ReplicaSpec(template=TEMPLATE, replicas=2)),
+            "'launcher.replicas' is 2, but an MPIJob has exactly 1 launcher; give 1",
+        ),
+        (lambda: spec(slots_per_worker=0), "'slots_per_worker' is 0; give 1 or more"),
         (
             lambda: run_policy(clean_pod_policy="Always"),
             "'clean_pod_policy' is 'Always'; give one of None, Running, All",

@@ -20,6 +20,12 @@ def test_the_numbers_of_a_job_are_read() -> None:
     assert (job.slots, job.total_slots, job.worker.total("cpu")) == (8, 16, Decimal("0.5"))
 
 
+@pytest.mark.parametrize(("replicas", "slots"), [(0, 8), (-2, 8), (2, 0), (2, -8)])
+def test_a_number_below_one_makes_no_total(replicas: int, slots: int) -> None:
+    spec = {"slotsPerWorker": slots, "mpiReplicaSpecs": {"Worker": {"replicas": replicas}}}
+    assert MpiJobView(document={"spec": spec}).total_slots is None
+
+
 def test_only_claims_are_claim_mounts() -> None:
     volumes = [{"name": "shm", "emptyDir": {}}, {"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
     mounts = [{"name": "shm", "mountPath": "/dev/shm"}, {"name": "data", "mountPath": "/fsx"}]
