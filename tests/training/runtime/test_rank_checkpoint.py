@@ -173,11 +173,11 @@ def test_a_folder_of_checkpoints_that_cannot_be_written_ends_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Root may write everywhere, and mounts are not for every user.
-    def deny(path: Path, content: bytes) -> None:
-        assert path.parent == tmp_path / "checkpoints"
+    def deny(*, dir: Path) -> None:
+        assert dir == tmp_path / "checkpoints"
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(Path, "write_bytes", deny)
+    monkeypatch.setattr("tempfile.TemporaryFile", deny)
     with pytest.raises(UserError) as caught:
         check_folder(tmp_path)
     assert str(caught.value) == (
