@@ -12,7 +12,7 @@ html_title = project
 
 # The root of the repository is the source, so that a link leads to the same file here and on a Git host.
 root_doc = "docs/index"
-include_patterns = ["docs/**.md", "examples/**.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
+include_patterns = ["docs/**.md", "examples/**.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"]
 exclude_patterns = [".*", "node_modules", "cdk.out", "dist", "runs", "data", "tests", "training", "workloads"]
 
 extensions = [

@@ -93,8 +93,13 @@ def check_folder(output: Path) -> None:
 
 def check_settings(output: Path, given: Mapping[str, Any], written: Mapping[str, Any]) -> None:
     """Reject a checkpoint of a run with other options: the result would be neither run's."""
-    if not given.keys() <= written.keys():
-        raise another_program(output)
+    if missing := [name for name in given if name not in written]:
+        if not written.keys() < given.keys():
+            raise another_program(output)
+        raise UserError(
+            f"the checkpoints in {output} are those of a version of this program without {' '.join(missing)}, or of "
+            "another program; resume with that one, or give another '--output-dir' to start a new run"
+        )
     differing = [name for name in given if given[name] != written[name]]
     if differing:
         now = " and ".join(f"'{name}' is {given[name]}" for name in differing)

@@ -52,6 +52,12 @@ def test_accepts_the_same_settings() -> None:
 
 def test_rejects_the_checkpoints_of_another_program() -> None:
     with pytest.raises(UserError, match="the checkpoints in out are those of another program; give another"):
+        check_settings(Path("out"), {"--seed": 1, "--optimizer": "sgd"}, {"--seed": 1, "--strategy": "horovod"})
+
+
+def test_a_new_option_is_named_as_what_older_checkpoints_lack() -> None:
+    older = r"those of a version of this program without --optimizer, or of another program; resume with that one, or"
+    with pytest.raises(UserError, match=older):
         check_settings(Path("out"), {"--seed": 1, "--optimizer": "sgd"}, {"--seed": 1})
 
 
