@@ -62,7 +62,7 @@ def problems(**values: Any) -> list[str]:
         ({"name": "a", "minimum": True}, "'minimum' is True; give a whole number, 0 or more"),
         ({"name": "a", "maximum": 9}, "'maximum' is 9, but a rack has 8 nodes; give 8 or less"),
         ({"name": "a", "kind": "block"}, "'kind' is 'block'; give one of spot, on-demand"),
-        ({"name": "a", "zones": "b, c"}, "'zones' is 'b, c'; give a list: [b, c]"),
+        ({"name": "a", "zones": "b, c"}, "'zones' is 'b, c'; give a list: ['b', 'c']"),
         ({"name": "a", "sizes": {"maximum": 0}}, "'sizes.maximum' is 0; give 1 or more"),
         ({"name": "a", "minimum": 3}, "'minimum' is 3, but maximum is 1; lower it"),
         ({"name": "a", "sizes": {"minimum": 3}}, "'sizes.minimum' is 3, but maximum is 1; lower it"),

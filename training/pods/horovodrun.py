@@ -125,8 +125,9 @@ def guarded_handler(driver: Any) -> type[http_server.RendezvousHandler]:
             host, local_rank = key.split(":")
             try:
                 addresses, secret_key = worker_addresses(value)
-            except (pickle.UnpicklingError, ValueError) as error:
-                print(f"horovodrun: rejected the addresses of {host}: {error}", file=sys.stderr, flush=True)
+            # A broken pickle raises almost anything.
+            except Exception as error:
+                print(f"horovodrun: rejected the addresses of {host}: {error!r}", file=sys.stderr, flush=True)
                 return
             self._put_worker_addresses(host, int(local_rank), addresses, secret_key)
 

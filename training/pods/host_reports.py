@@ -205,7 +205,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Take a report."""
         try:
-            length = min(int(self.headers.get("Content-Length", 0)), _MOST_BYTES)
+            length = int(self.headers.get("Content-Length", 0))
+            # A negative number would read without an end, before the signature is known.
+            if not 0 <= length <= _MOST_BYTES:
+                raise ValueError(length)
             text = self.rfile.read(length)
             # In bytes: compare_digest takes no other text than ASCII.
             given = self.headers.get(_SIGNATURE, "").encode()

@@ -8,6 +8,7 @@ https://github.com/NVIDIA/DeepLearningExamples/tree/master/TensorFlow/Classifica
 
 import io
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -121,7 +122,7 @@ def load(model: tf.keras.Model, path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive, h5py.File(io.BytesIO(archive.read(_WEIGHTS))) as file:
             stored = _arrays(file)
-    except (OSError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         if _has_weights_of_keras(path):
             raise UserError(f"{path} {_KERAS}; {_GIVE}") from error
         raise UserError(f"{path} cannot be read as a model ({error}); {_GIVE}") from error
@@ -141,6 +142,8 @@ def _arrays(file: h5py.File) -> dict[str, NDArray[np.float32]]:
     # It follows no link, which can lead to another file.
     def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
         if isinstance(item, h5py.Dataset) and not name.startswith(_HEAD):
+            if item.external or item.is_virtual:
+                raise ValueError(f"{name} is in another file")
             found[name] = item[()]
 
     file.visititems(visit)

@@ -123,7 +123,7 @@ def _finite(content: object) -> object:
 def make_writable(folder: Path, inside: str = "", *, option: str = "--output-dir") -> None:
     """Create the output folder, or one inside it, and write there: an error shows before the training and not after."""
     place = folder / inside
-    for link in filter(_is_foreign_link, (folder, place)):
+    for link in filter(_is_foreign_link, (place.absolute(), *place.absolute().parents)):
         raise UserError(
             f"'{option}' is {folder}, but {link} is a link of user {link.lstat().st_uid}; give the folder to which it "
             "points, if you trust that user"

@@ -302,10 +302,14 @@ def _as_python(value: Any, field: FieldInfo | None) -> Any:
     return value if field is None else _with_keywords(value, field.annotation)
 
 
+def _is_section(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Spec)
+
+
 def _with_keywords(value: Any, annotation: Any) -> Any:
     """Return a value whose specs have text as keys, which pydantic makes keywords: 1 is a key that no spec knows."""
     origin, parts = get_origin(annotation), get_args(annotation)
-    if isinstance(value, dict) and isinstance(annotation, type) and issubclass(annotation, Spec):
+    if isinstance(value, dict) and _is_section(annotation):
         return {str(key): each for key, each in value.items()}
     if isinstance(value, dict) and origin is dict:
         return {key: _with_keywords(each, parts[1]) for key, each in value.items()}
@@ -350,21 +354,30 @@ def _wanted(details: ErrorDetails, field: FieldInfo) -> str:
         return "give one of " + ", ".join(re.findall(r"'([^']*)'", details["ctx"]["expected"]))
     if kind == "is_instance_of":
         return f"give {shown_type(details['ctx']['class'])}"
-    # pydantic's words for the types that no spec of ours has: "Input should be a valid set".
-    wanted = _WANTED.get(kind) or details["msg"].replace("Input should be", "give").replace("a valid", "a")
-    if kind == "model_type" and BeforeValidator(switch) in field.metadata:
-        wanted = "give true for the defaults, or its keys"
-    elif kind == "model_type" and not field.examples:
-        # No section of a file, which has examples.
-        wanted = f"give {shown_type(details['ctx']['class_name'])}, or its keys"
+    wanted = _words(details, field)
     quoted = kind == "string_type" and isinstance(given, bool | int | float | OddNumber)
     if quoted:
         wanted += " in quotes"
     elif kind == "tuple_type" and isinstance(given, str) and str in get_args(field.annotation):
         items = re.findall(r"[^,\s]+", given)
-        return f"{wanted}: [{', '.join(items)}]"
+        return f"{wanted}: {items}"
     in_list = isinstance(details["loc"][-1], int)
     return f"{wanted}{_example(field, in_list=in_list, quoted=quoted)}"
+
+
+def _words(details: ErrorDetails, field: FieldInfo) -> str:
+    """Return the type that a field wants, in the imperative."""
+    match details["type"]:
+        case "dict_type" if not any(map(_is_section, get_args(field.annotation))):
+            return "give names with their values"
+        case "model_type" if BeforeValidator(switch) in field.metadata:
+            return "give true for the defaults, or its keys"
+        # No section of a file, which has examples.
+        case "model_type" if not field.examples:
+            return f"give {shown_type(details['ctx']['class_name'])}, or its keys"
+        case kind:
+            # pydantic's words for the types that no spec of ours has: "Input should be a valid set".
+            return _WANTED.get(kind) or details["msg"].replace("Input should be", "give").replace("a valid", "a")
 
 
 def _example(field: FieldInfo, *, in_list: bool = False, quoted: bool = False) -> str:

@@ -27,7 +27,7 @@ def test_accepts_what_eks_accepts() -> None:
 @pytest.mark.parametrize(
     ("cidrs", "message"),
     [
-        ("203.0.113.7/32", "'a' is '203.0.113.7/32'; give a list: [203.0.113.7/32]"),
+        ("203.0.113.7/32", "'a' is '203.0.113.7/32'; give a list: ['203.0.113.7/32']"),
         (["203.0.113.7"], "'a[0]' is '203.0.113.7'; did you mean 203.0.113.7/32?"),
         (["203.0.113.7/24"], "'a[0]' is '203.0.113.7/24'; did you mean 203.0.113.0/24?"),
         (["me"], "'a[0]' is 'me', but that is not an IPv4 range; write one such as 203.0.113.7/32"),
@@ -95,7 +95,7 @@ def test_accepts_an_address_that_is_a_token() -> None:
 @pytest.mark.parametrize(
     ("arns", "message"),
     [
-        (ROLE, f"'a' is '{ROLE}'; give a list: [{ROLE}]"),
+        (ROLE, f"'a' is '{ROLE}'; give a list: ['{ROLE}']"),
         (
             ["arn:aws:sts::111122223333:assumed-role/Admin/me"],
             "'a[0]' is 'arn:aws:sts::111122223333:assumed-role/Admin/me', but that is a session; give its role, such "

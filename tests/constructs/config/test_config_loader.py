@@ -139,7 +139,7 @@ def test_a_mistake_in_the_file_names_its_line(text: str, message: str, config_fi
         ("vpc_cidr: [a]", "'vpc_cidr' is [a]; give text, such as 10.0.0.0/16"),
         (
             "availability_zones: us-east-1a,us-east-1b",
-            "'availability_zones' is 'us-east-1a,us-east-1b'; give a list: [us-east-1a, us-east-1b]",
+            "'availability_zones' is 'us-east-1a,us-east-1b'; give a list: ['us-east-1a', 'us-east-1b']",
         ),
         ("availability_zones: {a: b}", "'availability_zones' is {a: b}; give a list, such as [us-east-1a, us-east-1b]"),
         ("availability_zones: [~]", "'availability_zones[0]' is empty; give text, such as us-east-1a"),

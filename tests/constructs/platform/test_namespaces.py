@@ -29,7 +29,7 @@ def test_defines_all_but_the_default_namespace(site: Site) -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ("team", "'names' is 'team'; give a list: [team]"),
+        ("team", "'names' is 'team'; give a list: ['team']"),
         (["My Jobs"], "'names[0]' is 'My Jobs'; give lower-case letters, digits and '-', at most 63"),
     ],
 )

@@ -41,7 +41,7 @@ def test_every_gpu_node_pulls_the_images_and_gives_no_gpu_for_them(site: Site) -
 @pytest.mark.parametrize(
     ("images", "message"),
     [
-        ("training:1", "'images' is 'training:1'; give a list: [training:1]"),
+        ("training:1", "'images' is 'training:1'; give a list: ['training:1']"),
         ([], "'images' is []; give the address of an image"),
         (["busybox", "https://a/b:1"], "'images[1]' is 'https://a/b:1'; omit 'https://'"),
     ],

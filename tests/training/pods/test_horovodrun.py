@@ -67,13 +67,22 @@ def test_the_addresses_of_a_worker_arrive_and_its_key_is_not_kept(url: str, driv
         urllib.request.urlopen(url, timeout=30)
 
 
+@pytest.mark.parametrize("value", [b"", base64.b64encode(b""), base64.b64encode(pickle.dumps(5))])
+def test_broken_addresses_are_rejected(
+    url: str, driver: Driver, value: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    urllib.request.urlopen(urllib.request.Request(url, data=value, method="PUT"), timeout=30)
+    assert driver.workers == []
+    assert capfd.readouterr().err.startswith("horovodrun: rejected the addresses of h: ")
+
+
 def test_a_pickle_that_runs_a_command_is_rejected(
     url: str, driver: Driver, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     put(url, Command(tmp_path / "made"))
     assert not (tmp_path / "made").exists()
     assert driver.workers == []
-    assert capfd.readouterr().err == "horovodrun: rejected the addresses of h: holds posix.mkdir\n"
+    assert capfd.readouterr().err == "horovodrun: rejected the addresses of h: UnpicklingError('holds posix.mkdir')\n"
     # The server still answers.
     assert put(url, ADDRESSES) == 200
 

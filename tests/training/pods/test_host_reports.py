@@ -338,6 +338,17 @@ def test_rejects_an_invalid_report_of_a_host(body: bytes) -> None:
         assert (status, json.loads(answer)["missing"]) == (200, ["127.0.0.1"])
 
 
+@pytest.mark.parametrize("length", ["-1", "65537", "many"])
+def test_no_more_is_read_than_a_report_has(length: str) -> None:
+    with Host("127.0.0.1", ADDRESSES, 60, SECRET).serve():
+        connection = http.client.HTTPConnection("127.0.0.1", host_reports.PORT, timeout=60)
+        connection.putrequest("POST", "/")
+        connection.putheader("Content-Length", length)
+        connection.endheaders()
+        assert connection.getresponse().status == 400
+        connection.close()
+
+
 def post(body: bytes, *, key: str = SECRET, source: str = "127.0.0.1") -> tuple[int, bytes]:
     """Send a report to the first host, from an address of this machine."""
     connection = http.client.HTTPConnection("127.0.0.1", host_reports.PORT, timeout=60, source_address=(source, 0))

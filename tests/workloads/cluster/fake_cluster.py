@@ -19,6 +19,7 @@ KINDS = {
         ("namespaces", "Namespace", False),
         ("pods", "Pod", True),
         ("configmaps", "ConfigMap", True),
+        ("secrets", "Secret", True),
         ("events", "Event", True),
         ("serviceaccounts", "ServiceAccount", True),
         ("services", "Service", True),

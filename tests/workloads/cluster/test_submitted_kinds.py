@@ -12,6 +12,28 @@ STAGE = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: stage}}, spec: {{
 
 
 @pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (
+            "kind: ConfigMap, metadata: {name: aws-auth, namespace: kube-system}",
+            "'kube-system', but no job",
+        ),
+        (
+            "kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: token}",
+            "'type' is 'kubernetes.io/service-account-token', but it gives who reads it the rights",
+        ),
+    ],
+)
+def test_an_object_that_reaches_beyond_the_job_is_rejected(
+    program: Program, cluster: FakeCluster, tmp_path: Path, other: str, message: str
+) -> None:
+    (tmp_path / "job.yaml").write_text(f"{{apiVersion: v1, {other}}}\n---\n{STAGE}")
+    result = program("submit", str(tmp_path / "job.yaml"))
+    assert result.code == 2
+    assert message in result.err
+
+
+@pytest.mark.parametrize(
     ("kind", "version"), [("ClusterRoleBinding", "rbac.authorization.k8s.io/v1"), ("Namespace", "v1"), ("Pod", "v1")]
 )
 def test_an_object_that_no_job_needs_is_created_by_option_alone(

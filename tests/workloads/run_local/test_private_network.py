@@ -1,5 +1,6 @@
 """A run in a private network, on this kernel."""
 
+import json
 import os
 import socket
 import subprocess
@@ -52,11 +53,34 @@ def test_its_launcher_ends_with_the_program_that_started_it() -> None:
         assert psutil.wait_procs([launcher], timeout=20)[0] == [launcher]
 
 
+@pytest.mark.parametrize("is_open", [False, True])
+def test_the_option_gives_the_ranks_this_machines_network(
+    is_open: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[bool] = []
+
+    def run_planned(run: LocalRun, scratch: Path, **_: object) -> int:
+        given.append(run.private)
+        return 0
+
+    monkeypatch.setattr(runner, "run_planned", run_planned)
+    launcher = {"template": {"spec": {"containers": [{"name": "a", "command": ["horovodrun", "-np", "2", "train"]}]}}}
+    job = {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": "job"},
+        "spec": {"mpiReplicaSpecs": {"Launcher": launcher}},
+    }
+    (tmp_path / "job.yaml").write_text(json.dumps(job))
+    runner.run_locally(tmp_path / "job.yaml", volumes=tmp_path, open_network=is_open)
+    assert given == [not is_open]
+
+
 @pytest.mark.parametrize(
     ("allowed", "line"),
     [
         (True, "run-local: the ranks reach this machine alone; with '--open-network' they have its network"),
-        (False, "run-local: this system gives a run no private network: others can reach sh's server, which trusts"),
+        (False, "run-local: this system gives a run no private network: others can reach the servers of its ranks"),
     ],
 )
 def test_a_run_says_what_its_ranks_reach(

@@ -13,7 +13,14 @@ from pydantic.fields import FieldInfo
 
 from training_workloads.cli.commands import Command
 from training_workloads.cli.completion import complete_recipes
-from training_workloads.cli.parameters import NUMBER, WHOLE_NUMBER, WholeNumber, environment_option, volumes_option
+from training_workloads.cli.parameters import (
+    NUMBER,
+    WHOLE_NUMBER,
+    WholeNumber,
+    environment_option,
+    open_network_option,
+    volumes_option,
+)
 from training_workloads.cli.program import output_folder
 from training_workloads.images.pushed_images import PUSHED_IMAGES, pushed_images
 from training_workloads.jobs.kinds import JobSpec
@@ -142,9 +149,7 @@ def _skipped(recipes: Iterable[Recipe]) -> Iterator[str]:
 )
 @click.argument("argument", nargs=-1, help="Arguments of a script, behind a lone --.")
 @click.option("--ranks", type=WHOLE_NUMBER, help="Number of ranks. Default: the job's; 2 for a script or torchrun.")
-@click.option(
-    "--open-network", is_flag=True, help="Give the ranks of an elastic job or of torchrun this machine's network."
-)
+@open_network_option
 @volumes_option
 @environment_option
 def run_local(

@@ -22,6 +22,7 @@ __all__ = [
     "name_argument",
     "names_argument",
     "namespace_option",
+    "open_network_option",
     "recursive_option",
     "seconds",
     "volumes_option",
@@ -127,6 +128,11 @@ recursive_option: Final = click.option("--recursive", "-R", is_flag=True, help="
 #: Where a local run reads and writes what a job does in the cluster's file system.
 volumes_option: Final = click.option(
     "--volumes", metavar="DIRECTORY", default=".", help="Local folder in place of the shared file system."
+)
+open_network_option: Final = click.option(
+    "--open-network",
+    is_flag=True,
+    help="Give ranks whose servers run what any client writes (elastic, torchrun, SageMaker) this machine's network.",
 )
 environment_option: Final = click.option(
     "--environment",

@@ -22,6 +22,7 @@ from training_workloads.cli.parameters import (
     WholeNumber,
     environment_option,
     json_option,
+    open_network_option,
     seconds,
     volumes_option,
 )
@@ -129,14 +130,16 @@ def submit(
 @app.command()
 @_recipe_argument
 @click.option("--ranks", type=WHOLE_NUMBER, help="Number of ranks. Default: 2.")
+@open_network_option
 @volumes_option
 @environment_option
-def run_local(recipe: str, ranks: int | None, volumes: str, environment: str | None) -> None:
+def run_local(recipe: str, ranks: int | None, open_network: bool, volumes: str, environment: str | None) -> None:
     """Run a recipe on this machine as one host of SageMaker does, on the CPU, and return its exit code."""
     from training_workloads.sagemaker.local_run import run_as_on_sagemaker
 
     job = job_of_recipe(recipe, among=find_recipes())
-    raise click.exceptions.Exit(run_as_on_sagemaker(job, **local_folders(volumes, environment), ranks=ranks))
+    folders = local_folders(volumes, environment)
+    raise click.exceptions.Exit(run_as_on_sagemaker(job, **folders, ranks=ranks, open_network=open_network))
 
 
 @app.command()

@@ -65,6 +65,9 @@ _WITH_A_JOB = {
 }
 
 
+_TOKEN = "kubernetes.io/service-account-token"
+
+
 class PodTemplate:
     """Stands for a whole pod template in a problem, which would show its pages otherwise."""
 
@@ -160,10 +163,11 @@ def plan_submission(
     enforce((objects, namespace), [_namespaces_agree])
     submissions = [_submission(cluster, document) for document in objects]
     submissions.sort(key=lambda each: each.is_job)
+    enforce(submissions, [_there_is_a_job])
     if not any_kind:
         enforce(submissions, [_come_with_a_job])
     # Each check asks the cluster about what the one before has found in order.
-    for rule in (_there_is_a_job, _images_can_be_pulled, _namespaces_exist, _names_are_free, _claims_exist):
+    for rule in (_images_can_be_pulled, _namespaces_exist, _names_are_free, _claims_exist):
         enforce(submissions, [rule])
     for each in submissions:
         each.create(dry_run=True)
@@ -221,11 +225,17 @@ def _there_is_a_job(submissions: list[Submission]) -> Problems:
 
 
 def _come_with_a_job(submissions: list[Submission]) -> Problems:
+    fix = "read it, and create it with 'kubectl apply -f' or add '--any-kind'"
     for each in submissions:
         if not each.is_job and each.resource.kind not in _WITH_A_JOB:
             allowed = "no job needs such an object"
-            fix = "read it, and create it with 'kubectl apply -f' or add '--any-kind'"
             yield each.problem(("kind",), each.resource.kind, allowed=allowed, fix=fix)
+        if each.cluster.namespace not in {job.cluster.namespace for job in submissions if job.is_job}:
+            allowed = "no job of the file is in that namespace"
+            yield each.problem(_NAMESPACE, each.cluster.namespace, allowed=allowed, fix=fix)
+        if each.resource.kind == "Secret" and each.content.get("type") == _TOKEN:
+            allowed = "it gives who reads it the rights of a service account"
+            yield each.problem(("type",), _TOKEN, allowed=allowed, fix=fix)
 
 
 def _images_can_be_pulled(submissions: list[Submission]) -> Problems:

@@ -102,4 +102,4 @@ def _included(folder: Path, dockerfile: Path) -> list[str]:
     lines = ignored.read_text(encoding="utf-8").splitlines() if ignored else []
     patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     found = exclude_paths(str(folder), patterns, dockerfile=str(dockerfile)) | {str(dockerfile)}
-    return sorted(name for name in found if (folder / name).is_file())
+    return sorted(name for name in found if (folder / name).is_file() or (folder / name).is_symlink())

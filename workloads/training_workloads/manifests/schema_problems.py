@@ -171,7 +171,7 @@ def _wrong_type(wanted: Any, given: Any) -> tuple[str, str]:
         case "string", bool() | int() | float():
             fix = "write it in quotes"
         case "integer", str() if given.isdecimal():
-            fix = f"write {given} without quotes"
+            fix = f"write {int(given)} without quotes"
         case "boolean", "true" | "false":
             fix = f"write {given} without quotes"
         case "array", str():

@@ -24,7 +24,7 @@ from training_workloads.validation import InputError, Problem
 __all__ = ["only_run", "run_locally", "run_planned"]
 
 _PRIVATE = "the ranks reach this machine alone; with '--open-network' they have its network"
-_NOT_PRIVATE = "this system gives a run no private network: others can reach {}'s server, which trusts every client"
+_NOT_PRIVATE = "this system gives a run no private network: others can reach the servers of its ranks, which trust every client"
 
 # Those of `make setup-training` and of `make setup-torch`: TensorFlow and PyTorch need different releases of NumPy.
 _ENVIRONMENT = Path(".venv-training")
@@ -120,6 +120,8 @@ def _opened(path: Path, volumes: Path) -> Iterator[int]:
             raise
         allowed = f"{path.parent} cannot be written ({error.strerror})"
         fix = "give a folder that you may write to"
+        if error.errno == errno.ELOOP:
+            allowed, fix = f"{path} is a link, which can lead to any file", "remove it"
         raise InputError(Problem(path=("volumes",), given=str(volumes), allowed=allowed, fix=fix)) from error
     try:
         yield file
@@ -148,7 +150,7 @@ def _run(run: LocalRun, variables: dict[str, str], scratch: Path, origin: str, n
     print(f"running {run.title}{f' (from {origin})' * bool(origin)}", flush=True)
     private = run.private and private_network.is_allowed()
     if run.private:
-        print(f"run-local: {_PRIVATE if private else _NOT_PRIVATE.format(run.launcher)}", file=sys.stderr)
+        print(f"run-local: {_PRIVATE if private else _NOT_PRIVATE}", file=sys.stderr)
     ending = supervise(run.command, variables, name=run.launcher, hides_traceback=run.hides_traceback, private=private)
     if ending.failed:
         command = shlex.join(run.command)

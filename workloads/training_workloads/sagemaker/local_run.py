@@ -6,6 +6,7 @@ and for the checkpoints, ranks have this machine's share of cores, and nothing i
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,14 @@ _RANKS = 2
 _HOST = {"current_host": "localhost", "hosts": ["localhost"], "network_interface_name": "lo"}
 
 
-def run_as_on_sagemaker(spec: Any, *, volumes: Path, environment: Path | None = None, ranks: int | None = None) -> int:
+def run_as_on_sagemaker(
+    spec: Any,
+    *,
+    volumes: Path,
+    environment: Path | None = None,
+    ranks: int | None = None,
+    open_network: bool = False,
+) -> int:
     """Run a job by the entry point of the image, and return its exit code.
 
     Raises:
@@ -44,6 +52,7 @@ def run_as_on_sagemaker(spec: Any, *, volumes: Path, environment: Path | None = 
     """
     with tempfile.TemporaryDirectory(prefix="sagemaker-") as folder:
         run = plan_sagemaker_run(spec, volumes.absolute(), Path(folder), ranks)
+        run = replace(run, private=not open_network)
         return run_planned(run, Path(folder), volumes=volumes, environment=environment)
 
 
@@ -81,6 +90,7 @@ def plan_sagemaker_run(spec: Any, volumes: Path, root: Path, ranks: int | None =
         ranks=count,
         program=tuple(spec.command),
         writes=program.writes,
+        private=True,
     )
 
 

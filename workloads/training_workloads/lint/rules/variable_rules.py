@@ -137,7 +137,8 @@ def _is_read(name: str, container: Container, workload: WorkloadView) -> bool:
     if workload.kind != "MPIJob" and (name.startswith(tuple(KNOWN_VARIABLES)) or name in OTHER_VARIABLES):
         return True
     script, _ = script_of(container.argv) or ("", [])
-    by_shell = re.search(rf"\$(?:{name}\b|\{{{name}\b)", script) and "eval " not in script and "envsubst" not in script
+    word = re.escape(name)
+    by_shell = re.search(rf"\$(?:{word}\b|\{{{word}\b)", script) and "eval " not in script and "envsubst" not in script
     return bool(by_shell) or any(f"$({name})" in word for word in container.argv)
 
 
