@@ -80,7 +80,7 @@ def test_the_option_gives_the_ranks_this_machines_network(
     ("allowed", "line"),
     [
         (True, "run-local: the ranks reach this machine alone; with '--open-network' they have its network"),
-        (False, "run-local: this system gives a run no private network: others can reach the servers of its ranks"),
+        (False, "run-local: this system gives a run no private network: others reach servers of its ranks"),
     ],
 )
 def test_a_run_says_what_its_ranks_reach(

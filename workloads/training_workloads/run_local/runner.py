@@ -24,7 +24,7 @@ from training_workloads.validation import InputError, Problem
 __all__ = ["only_run", "run_locally", "run_planned"]
 
 _PRIVATE = "the ranks reach this machine alone; with '--open-network' they have its network"
-_NOT_PRIVATE = "this system gives a run no private network: others can reach the servers of its ranks, which trust every client"
+_NOT_PRIVATE = "this system gives a run no private network: others reach servers of its ranks that trust every client"
 
 # Those of `make setup-training` and of `make setup-torch`: TensorFlow and PyTorch need different releases of NumPy.
 _ENVIRONMENT = Path(".venv-training")
