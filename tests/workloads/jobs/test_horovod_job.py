@@ -145,7 +145,7 @@ def test_limits_and_the_gate_are_the_jobs(job_spec: HorovodJobSpec, synthesize: 
             "'workers' is 50000000, but Kubernetes supports 5000 nodes, and the MPI operator keeps all workers in "
             "memory; give 5000 or less",
         ),
-        ({"environment": ("A", "1")}, "'environment' is ['A', '1']; give names with their keys"),
+        ({"environment": ("A", "1")}, "'environment' is ['A', '1']; give names with their values"),
         ({"volumes": SharedVolume()}, "'volumes' is a SharedVolume; give a tuple of SharedVolume"),
         ({"volumes": ("/fsx",)}, "'volumes[0]' is '/fsx'; give SharedVolume(...)"),
         (

@@ -166,7 +166,7 @@ def test_rejects_a_name_that_is_not_a_dns_1035_label(name: str) -> None:
         ),
         (
             lambda: scheduling_policy(min_resources=["cpu"]),
-            "'min_resources' is ['cpu']; give names with their keys",
+            "'min_resources' is ['cpu']; give names with their values",
         ),
         (lambda: spec(launcher={"replicas": 1}), "'launcher' is {'replicas': 1}; give ReplicaSpec(...)"),
         (lambda: spec(worker={}), "'worker' is {}; give ReplicaSpec(...)"),
