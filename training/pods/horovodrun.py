@@ -32,7 +32,7 @@ _LOOPBACK = "127.0.0.1"
 # Horovod's names for the objects of its messages, which only hold values (horovod/runner/common/service,
 # horovod/runner/elastic/worker.py, read in 0.28.1).
 _HOROVOD = "horovod.runner."
-_MESSAGES = ("Request", "Response", "HostUpdateResult")
+_MESSAGES = ("Request", "Response")
 
 
 class _Values(pickle.Unpickler):

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from horovod.runner.common.service.driver_service import RegisterTaskRequest
 from horovod.runner.common.util import network
-from horovod.runner.elastic.worker import HostsUpdatedRequest
 from horovod.runner.http.http_server import RendezvousServer
 
 from training.pods import horovodrun
@@ -126,7 +126,8 @@ def read(value: object) -> Any:
 
 
 def test_messages_are_read_and_nothing_else(tmp_path: Path) -> None:
-    assert read(HostsUpdatedRequest(5)).timestamp == 5
+    assert read(RegisterTaskRequest(1, {"lo": [("127.0.0.1", 1)]}, "host")).index == 1
+    assert isinstance(read(network.AckResponse()), network.AckResponse)
     assert read(network.PingResponse("service", "127.0.0.1")).source_address == "127.0.0.1"
     for other in (Command(tmp_path / "made"), network.BasicService, urllib.request.Request, Path("a")):
         with pytest.raises(pickle.UnpicklingError, match="holds "):
