@@ -29,8 +29,8 @@ from horovod.runner.util.network import get_local_host_addresses
 _FORBIDDEN = 403
 _LOOPBACK = "127.0.0.1"
 
-# Horovod's names for the objects of its messages, which only hold values (horovod/runner/common/service,
-# horovod/runner/elastic/worker.py, read in 0.28.1).
+# Horovod's names for the messages that the driver gets, which only hold values (horovod/runner/common/service and
+# horovod/runner/common/util/network.py, read in 0.28.1).
 _HOROVOD = "horovod.runner."
 _MESSAGES = ("Request", "Response")
 
