@@ -55,6 +55,13 @@ def test_a_folder_without_recipes_has_those_of_the_library(tmp_path: Path) -> No
     assert {each.origin for each in find_recipes(tmp_path).values()} == {"library"}
 
 
+def test_the_names_survive_text_that_python_cannot_parse(tmp_path: Path) -> None:
+    (tmp_path / "recipes.py").write_text("(" * 10_000)
+    assert recipe_names(tmp_path) == sorted(RECIPES)
+    (tmp_path / "recipes.py").write_text("-" * 100_000 + "1")
+    assert recipe_names(tmp_path) == sorted(RECIPES)
+
+
 def test_the_names_of_recipes_need_no_node(tmp_path: Path) -> None:
     program = (
         "import sys; from training_workloads.recipes import recipe_names; recipe_names(); print('jsii' in sys.modules)"

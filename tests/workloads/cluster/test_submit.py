@@ -184,6 +184,14 @@ def test_rejects_a_namespace_that_does_not_exist(program: Program, cluster: Fake
     )
 
 
+def test_a_namespace_that_the_manifest_names_is_reported_there(
+    program: Program, cluster: FakeCluster, tmp_path: Path
+) -> None:
+    result = submit_text(program, tmp_path, STAGE.replace("name: stage}, spec", "name: stage, namespace: lab}, spec"))
+    assert result.code == 2
+    assert result.err.startswith(f"error: {tmp_path}/job.yaml:1: 'metadata.namespace' is 'lab', but the cluster does")
+
+
 @pytest.mark.usefixtures("claims")
 def test_needs_no_permission_to_read_namespaces(program: Program, cluster: FakeCluster, manifest: Path) -> None:
     cluster.failures.append(Failure(403, "/api/v1/namespaces/team", "GET", times=1, message='User "u" cannot get'))

@@ -75,6 +75,12 @@ def test_the_archive_has_what_docker_would_read(tmp_path: Path) -> None:
     assert packed(tmp_path, "Dockerfile") == [".dockerignore", "Dockerfile", "dist/keep", "train.py"]
 
 
+@pytest.mark.parametrize("dockerfile", ["../gpu.Dockerfile", "/gpu.Dockerfile"])
+def test_the_dockerfile_of_another_folder_is_not_packed(dockerfile: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=re.escape(f"'dockerfile' is '{dockerfile}', but the build reads the folder")):
+        packed(write(tmp_path, "train.py"), dockerfile)
+
+
 def test_a_link_packs_no_file_that_docker_would_not_read(tmp_path: Path) -> None:
     folder = write(tmp_path / "clone", "Dockerfile", "a.txt", ".env")
     write(tmp_path, "credentials")

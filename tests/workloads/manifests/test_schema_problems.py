@@ -37,6 +37,11 @@ def problems(schema: Any, value: Any) -> list[str]:
             "'a' is '-a b', but the field takes a list; give a list, such as ['-a', 'b']",
         ),
         ({"type": "array"}, "", "'a' is '', but the field takes a list; give a list, such as ['…']"),
+        (
+            {"type": "array", "items": {"type": "object"}},
+            "x",
+            "'a' is 'x', but the field takes a list; give a list of mappings",
+        ),
         ({"type": "array"}, {"b": 1}, "'a' is {'b': 1}, but the field takes a list; give a list"),
         ({"type": "object"}, [], "'a' is [], but the field takes a mapping; give a mapping of names to values"),
         (NUMBER_OR_TEXT, 2.5, "'a' is 2.5, but the field takes a whole number or text; give a whole number or text"),
@@ -48,7 +53,7 @@ def problems(schema: Any, value: Any) -> list[str]:
         (
             INT32,
             2**40,
-            "'a' is 1099511627776, but the field has 32 bits; give a whole number from -2147483648 to 2147483647",
+            "'a' is 1099511627776, but the field has 32 bits; give a whole number from 0 to 2147483647",
         ),
         (
             INT64,
@@ -80,6 +85,7 @@ def test_a_rejected_value_is_one_problem_in_three_parts(schema: Any, value: Any,
         (AMOUNT_SCHEMA, "1e3"),
         (NUMBER_OR_TEXT, "http"),
         ({"type": "integer"}, 1.0),
+        ({"type": "array"}, ("a", "b")),
         # A null is a missing field, and another function reports the unknown ones.
         ({"type": "string"}, None),
         ({"properties": {}, "additionalProperties": False}, {"b": 1}),

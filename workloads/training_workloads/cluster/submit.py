@@ -255,8 +255,13 @@ def _namespaces_exist(submissions: list[Submission]) -> Problems:
             # A user of one namespace may not read namespaces; the dry run shows then whether it exists.
             continue
         if found is None:
+            allowed = "the cluster does not have it"
             fix = f"run 'kubectl create namespace {name}', or give another one"
-            yield Problem(path=("namespace",), given=name, allowed="the cluster does not have it", fix=fix)
+            named = (each for each in submissions if each.content["metadata"].get("namespace") == name)
+            if first := next(named, None):
+                yield first.problem(_NAMESPACE, name, allowed=allowed, fix=fix)
+            else:
+                yield Problem(path=("namespace",), given=name, allowed=allowed, fix=fix)
 
 
 def _names_are_free(submissions: list[Submission]) -> Problems:

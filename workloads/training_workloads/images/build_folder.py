@@ -74,14 +74,22 @@ def pack(folder: Path, dockerfile: Path, archive: BinaryIO) -> int:
     """Write the files that the build may read as a zip file, and return their number.
 
     Raises:
-        InputError: A link points to something else: a file outside of the folder, such as one with credentials.
+        InputError: The Dockerfile is not in the folder, or a link points to something else: a file outside of the
+            folder, such as one with credentials.
     """
+    check(_in_the_folder(folder, dockerfile))
     names = _included(folder, dockerfile)
     check(_links_stay(folder, names))
     with ZipFile(archive, "w", ZIP_DEFLATED, strict_timestamps=False) as packed:
         for name in names:
             packed.write(folder / name, name)
     return len(names)
+
+
+def _in_the_folder(folder: Path, dockerfile: Path) -> Problems:
+    if dockerfile.is_absolute() or ".." in dockerfile.parts:
+        fix = f"copy the file into {folder}, and give its path there, such as gpu.Dockerfile"
+        yield Problem(path=("dockerfile",), given=str(dockerfile), allowed="the build reads the folder alone", fix=fix)
 
 
 def _links_stay(folder: Path, names: list[str]) -> Problems:

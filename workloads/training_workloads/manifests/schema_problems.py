@@ -116,7 +116,8 @@ def schema_problems(validator: Any, value: Any, path: Path = ()) -> Iterator[Sch
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
+    # Python's tuples are lists in a manifest.
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _step(key: Any) -> str | int:
@@ -143,11 +144,12 @@ def _explained(violation: Any) -> tuple[str, str]:
         case "type" | "format" if schema.get("format") == AMOUNT_SCHEMA["format"]:
             return _no_amount(given)
         case "type":
-            return _wrong_type(wanted, given)
+            return _wrong_type(schema, given)
         case "format":
             bits = int(str(wanted).removeprefix("int"))
             limit = 2 ** (bits - 1)
-            return f"the field has {bits} bits", f"give a whole number from {-limit} to {limit - 1}"
+            lowest, highest = schema.get("minimum", -limit), schema.get("maximum", limit - 1)
+            return f"the field has {bits} bits", f"give a whole number from {lowest} to {highest}"
         case "enum":
             return "", known_names(str(given), [word for word in wanted if isinstance(word, str) and word])
         case "minimum":
@@ -164,7 +166,8 @@ def _explained(violation: Any) -> tuple[str, str]:
     return "", f"give a value that fits {wanted}"
 
 
-def _wrong_type(wanted: Any, given: Any) -> tuple[str, str]:
+def _wrong_type(schema: dict[str, Any], given: Any) -> tuple[str, str]:
+    wanted = schema["type"]
     types = [name for name in ([wanted] if isinstance(wanted, str) else wanted) if name != "null"]
     words = " or ".join(_TYPES.get(name, name) for name in types)
     match types[0], given:
@@ -174,6 +177,8 @@ def _wrong_type(wanted: Any, given: Any) -> tuple[str, str]:
             fix = f"write {int(given)} without quotes"
         case "boolean", "true" | "false":
             fix = f"write {given} without quotes"
+        case "array", _ if schema.get("items", {}).get("type") == "object":
+            fix = "give a list of mappings"
         case "array", str():
             fix = f"give a list, such as {given.split() or ['…']}"
         case "object", _:

@@ -96,7 +96,8 @@ class RecipesFile:
         """Return the recipes' names as the text of `RECIPES` has them, without running the file; none elsewhere."""
         try:
             body = ast.parse(self.path.read_bytes()).body
-        except (OSError, SyntaxError, ValueError):
+        # Deeply nested text exceeds the parser's memory, or Python's stack.
+        except (OSError, SyntaxError, ValueError, MemoryError, RecursionError):
             return []
         values = [each.value for each in body if isinstance(each, ast.Assign | ast.AnnAssign) and _is_recipes(each)]
         keys = [key for value in values if isinstance(value, ast.Dict) for key in value.keys]

@@ -38,13 +38,12 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
         (
             {"spec runPolicy ttlSecondsAfterFinished": 8640000000},
             "spec runPolicy ttlSecondsAfterFinished",
-            "is 8640000000, but the field has 32 bits; give a whole number from -2147483648 to 2147483647",
+            "is 8640000000, but the field has 32 bits; give a whole number from 0 to 2147483647",
         ),
         (
             {"spec runPolicy activeDeadlineSeconds": 2**63},
             "spec runPolicy activeDeadlineSeconds",
-            "is 9223372036854775808, but the field has 64 bits; give a whole number from -9223372036854775808 to "
-            "9223372036854775807",
+            "is 9223372036854775808, but the field has 64 bits; give a whole number from 0 to 9223372036",
         ),
         ({"metadata name": 123}, "metadata name", "is 123, but the field takes text; write it in quotes"),
         (
