@@ -196,7 +196,7 @@ def test_of_the_bounds_only_that_of_the_workers_stops_the_operator() -> None:
 
 def test_a_number_beyond_its_type_has_one_problem() -> None:
     (problem,) = decoding_problems(changed({"WORKER replicas": 2**40}))
-    assert str(problem).endswith("give a whole number from 1 to 2000")
+    assert str(problem).endswith("give a whole number from 1 to 5000")
 
 
 def test_a_job_of_the_largest_size_that_the_api_server_takes_is_checked_in_seconds() -> None:
