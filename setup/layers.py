@@ -33,6 +33,8 @@ LAYERS = {
         {"config"},
         {"imported_site"},
         {"complete_training_cluster", "complete_sagemaker_training", "account"},
+        {"changes"},
+        {"cli"},
     ],
     "training": [
         {"runtime"},

@@ -21,7 +21,7 @@ IMPORTS = {
         "training_workloads.cli",
         "training_workloads.run_local",
         "training_workloads.cluster",
-        "training_cluster.account.account_commands",
+        "training_cluster.cli.cluster_commands",
         "training_cluster.account.preflight",
     ],
 }

@@ -1,15 +1,18 @@
 """Every key of cluster.yaml changes, and some in pairs: no node group is updated in a way that EKS rejects."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.stacks.changes import CHANGES, PAIRS, effects, exports, templates, templates_of_file
+from tests.stacks.changes import CHANGES, PAIRS, Templates, effects, exports, templates, templates_of_file
 from tests.stacks.deployments import Deployment, deployments
 from tests.stacks.templates import SCENARIOS
 from tests.stacks.templates import templates as templates_of
 from training_cluster import ClusterConfig, NodeRepair
+from training_cluster.changes.findings import REJECTED, Jobs, node_groups_are_updated
+from training_cluster.changes.planned_stack import NODE_GROUP, PlannedStack, group_name
 from training_cluster.config import GpuNodeGroupConfig, JobIdentitySpec, JobQueueSpec, LustreConfig
 from training_workloads.spec import Spec
 
@@ -43,8 +46,42 @@ def test_no_key_makes_an_update_that_eks_rejects_but_some_pairs_do(deployment: D
     before, after = templates(deployment.before), templates(deployment.after, deployment.tag)
     found = effects(before, after)
     assert found == {name: deployment.wanted[name] for name in found}
+    plan = planned(before, after)
+    assert rejected(plan) == rejected(found)
+    # The plan follows references, such as that of the system nodes to a subnet that is replaced.
+    assert {name for name, effect in found.items() if effect == "replaced"} <= plan.keys()
     # Nor does it take an export away from a stack that imports it.
     assert exports(before) == exports(after) == EXPORTS
+
+
+def rejected(found: Mapping[str, str]) -> set[str]:
+    return {name for name, effect in found.items() if effect == "rejected"}
+
+
+class Idle:
+    """A cluster without nodes."""
+
+    def node_group(self, id: str) -> None:
+        return None
+
+    def lustre(self, id: str) -> None:
+        return None
+
+    def importers(self, export: str) -> list[str]:
+        return []
+
+    def jobs_on(self, group: str) -> Jobs:
+        raise AssertionError("no node runs a job")
+
+
+def planned(before: Templates, after: Templates) -> dict[str, str]:
+    """Return the effects that `trainctl cluster plan` finds for the node groups, by name."""
+    name = "TrainingClusterStack"
+    stack = PlannedStack(name=name, deployed=None, old=before[name], new=after[name])
+    groups = {stack.title(each): each for each in stack.of_kind(NODE_GROUP)}
+    replaced = {group_name(each): "replaced" for each in groups.values() if each.action == "replace"}
+    found = [each for each in node_groups_are_updated(stack, Idle()) if each.outcome == REJECTED]
+    return replaced | {group_name(groups[each.subject]): "rejected" for each in found}
 
 
 def test_each_change_is_deployed() -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "NodesOfType",
     "PlatformPart",
     "connect_to",
+    "job_of",
     "jobs_that_hold_nodes",
     "mounting_pods",
     "read_cluster",
@@ -137,13 +138,20 @@ def mounting_pods(cluster: Cluster) -> list[str]:
 def jobs_that_hold_nodes(cluster: Cluster) -> list[str]:
     """Return the jobs whose pods the budget of their namespace holds, as `name in namespace`; a pod of no job too."""
     pods = cluster.objects(PODS, all_namespaces=True, labels=f"{HOLD_LABEL}=true")
-    return sorted({f"{_job_of(pod)} in {pod['metadata']['namespace']}" for pod in pods if not has_ended(pod)})
+    return sorted(
+        {
+            f"{job_of(pod) or pod['metadata']['name']} in {pod['metadata']['namespace']}"
+            for pod in pods
+            if not has_ended(pod)
+        }
+    )
 
 
-def _job_of(pod: dict[str, Any]) -> str:
+def job_of(pod: dict[str, Any]) -> str | None:
+    """Return the name of a pod's job; None for a pod of no job."""
     # The launcher of an MPIJob has the label of the Job that makes it too.
     labels = _labels(pod)
-    return labels.get(JOB_NAME_LABEL) or labels.get(BATCH_JOB_LABEL) or str(pod["metadata"]["name"])
+    return labels.get(JOB_NAME_LABEL) or labels.get(BATCH_JOB_LABEL)
 
 
 def _summary(name: str, nodes: list[dict[str, Any]]) -> NodesOfType:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-import yaml
-
 from training_cluster.account.account_requests import Account
 from training_cluster.account.deployed_stack import DeployedStack, StackResource
+from training_cluster.account.deployed_template import deployed_template
 from training_workloads.aws.errors import NoPermissionError, RejectionError
 from training_workloads.catalog.prices import BUCKET, ELASTIC_FILES, IMAGES, KEY, MonthlyPrice
 from training_workloads.manifests.values import GI
@@ -50,8 +49,7 @@ class KeptResource:
 
 def kept_resources(account: Account, stack: DeployedStack) -> list[KeptResource]:
     """Return the resources of a stack that its deletion retains."""
-    template = account.ask("cloudformation", "get_template", StackName=stack.name, TemplateStage="Original")
-    resources = _resources(template["TemplateBody"])
+    resources = deployed_template(account, stack.name)["Resources"]
     retained = {name for name, each in resources.items() if each.get("DeletionPolicy") in _KEPT}
     kept = [each for each in stack.resources if each.logical_id in retained and each.kind not in _FREE]
     objects = [] if stack.cluster_name else _objects(resources[each.logical_id] for each in kept)
@@ -70,20 +68,6 @@ def _text(manifest: Any) -> str:
     if isinstance(manifest, str):
         return manifest
     return "".join(part if isinstance(part, str) else "?" for part in manifest["Fn::Join"][1])
-
-
-class _TemplateLoader(yaml.SafeLoader):
-    """Reads a template in YAML; the functions of CloudFormation, such as !Ref and !Sub, are None."""
-
-
-_TemplateLoader.add_multi_constructor("!", lambda loader, suffix, node: None)
-
-
-def _resources(body: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    """Return the resources of a template; boto3 parses JSON, and returns YAML as text."""
-    template = yaml.load(body, _TemplateLoader) if isinstance(body, str) else body
-    resources: Mapping[str, Any] = template["Resources"]
-    return resources
 
 
 def kept_by_data_stack(account: Account, stack: DeployedStack) -> list[KeptResource]:

@@ -92,7 +92,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> StubbedAccount:
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Run a command of the program in this process, in `tmp_path`; the group need not be installed."""
-    mine = EntryPoint("cluster", "training_cluster.account.account_commands:app", "trainctl.commands")
+    mine = EntryPoint("cluster", "training_cluster.cli.cluster_commands:app", "trainctl.commands")
     known = EntryPoints([*entry_points(group="trainctl.commands"), mine])
     monkeypatch.setattr("importlib.metadata.entry_points", known.select)
 

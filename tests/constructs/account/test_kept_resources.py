@@ -2,9 +2,9 @@ import json
 from typing import Any
 
 from tests.constructs.account.stubbed_account import StubbedAccount
-from training_cluster.account.account_output import kept_lines
 from training_cluster.account.deployed_stack import DeployedStack, find_stack
 from training_cluster.account.kept_resources import KeptResource, kept_by_data_stack, kept_resources
+from training_cluster.cli.account_output import kept_lines
 
 GIB = 1024**3
 DATA = {

@@ -1,6 +1,7 @@
-"""The group `cluster`: whether a configuration can be deployed in an account, the resources there, and their end."""
+"""The group `cluster`: whether a configuration can be deployed, what that changes, what runs, and the cluster's end."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -16,25 +17,27 @@ if TYPE_CHECKING:
     from training_cluster.account.account_requests import Account
     from training_cluster.account.deployed_stack import DeployedStack
 
-__all__ = ["app", "destroy", "preflight", "status"]
+__all__ = ["app", "destroy", "plan", "preflight", "status"]
 
-app = Group("cluster", help="Check an account before a deployment, see what runs in it, and destroy the cluster.")
+app = Group("cluster", help="Check an account before a deployment, plan it, see what runs, and destroy the cluster.")
 
 _CLUSTER_STACK: Final = "TrainingClusterStack"
 
 _stack_option = click.option("--stack", default=_CLUSTER_STACK, help="Stack of the cluster.")
 _data_stack_option = click.option("--data-stack", default=DATA_STACK, help="Stack with the bucket and the images.")
 
-
-@app.command()
-@click.option("--config", metavar="FILE", default="cluster.yaml", help="The configuration.")
-@click.option(
+_override_option = click.option(
     "-c",
     "override",
     metavar="KEY=VALUE",
     multiple=True,
     help="Override a value, as for 'cdk deploy'; may be repeated.",
 )
+
+
+@app.command()
+@click.option("--config", metavar="FILE", default="cluster.yaml", help="The configuration.")
+@_override_option
 @_stack_option
 @_data_stack_option
 @context_option
@@ -48,11 +51,11 @@ def preflight(
     allow.
     """
     # Here, because the AWS CDK takes seconds to import.
-    from training_cluster.account.account_output import print_checks
     from training_cluster.account.account_requests import Account
     from training_cluster.account.check_result import FAILED
     from training_cluster.account.checked_deployment import Deployment
     from training_cluster.account.preflight import run_checks
+    from training_cluster.cli.account_output import print_checks
     from training_cluster.config import load_config
     from training_workloads.cli.cluster_output import print_json
 
@@ -73,15 +76,42 @@ def preflight(
 
 
 @app.command()
+@_override_option
+@context_option
+@json_option
+def plan(override: tuple[str, ...], context: str | None, as_json: bool) -> None:
+    """Compare the app of this folder with the deployed stacks: what is replaced, lost or rejected; change nothing.
+
+    The exit code is 0 if nothing is lost and AWS rejects nothing, else 1. It runs the app as 'cdk' does, and reads the
+    deployed templates, the node groups, the exports of Lustre and the jobs.
+    """
+    from training_cluster.account.account_requests import Account
+    from training_cluster.changes.assembly import app_templates
+    from training_cluster.changes.cluster_plan import plan_deployment
+    from training_cluster.cli.plan_output import plan_as_data, print_plan
+    from training_workloads.cli.cluster_output import print_json
+
+    templates = app_templates(Path(), _overrides(override))
+    with failures_as_lines():
+        found = plan_deployment(Account(), templates, context)
+    if as_json:
+        print_json(plan_as_data(found))
+    else:
+        print_plan(found)
+    if not found.is_safe:
+        raise click.exceptions.Exit(CHECK_FAILED)
+
+
+@app.command()
 @_stack_option
 @_data_stack_option
 @context_option
 @json_option
 def status(stack: str, data_stack: str, context: str | None, as_json: bool) -> None:
     """Show stacks, nodes, GPUs and EFA devices, the platform, file systems, jobs and the price by the hour."""
-    from training_cluster.account.account_output import print_cluster_report
     from training_cluster.account.account_requests import Account
     from training_cluster.account.cluster_report import report_cluster
+    from training_cluster.cli.account_output import print_cluster_report
     from training_workloads.cli.cluster_output import print_json
 
     with failures_as_lines():
@@ -102,9 +132,9 @@ def destroy(stack: str, data_stack: str, context: str | None, yes: bool) -> None
 
     The data stack stays, and resources that the cluster's stack retains.
     """
-    from training_cluster.account.account_output import print_teardown
     from training_cluster.account.account_requests import Account
     from training_cluster.account.teardown import plan_teardown
+    from training_cluster.cli.account_output import print_teardown
 
     account = Account()
     with failures_as_lines():

@@ -177,4 +177,4 @@ def test_a_stack_that_does_not_exist_is_named(account: StubbedAccount, command: 
 
 def test_the_group_is_among_the_entry_points(root: Path) -> None:
     text = (root / "pyproject.toml").read_text()
-    assert 'cluster = "training_cluster.account.account_commands:app"' in text
+    assert 'cluster = "training_cluster.cli.cluster_commands:app"' in text

@@ -1,0 +1,1 @@
+"""Changes of a deployed cluster: the effects of a deployment, before it."""

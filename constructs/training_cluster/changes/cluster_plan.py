@@ -1,0 +1,103 @@
+"""The plan of a deployment: the changes of each stack and their effects; nothing is changed."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from training_cluster.account.account_requests import Account
+from training_cluster.account.deployed_stack import DeployedStack, find_stack
+from training_cluster.account.deployed_template import deployed_template
+from training_cluster.changes.findings import LOST, REJECTED, RULES, UNKNOWN, Finding, Rule
+from training_cluster.changes.live_cluster import LiveCluster
+from training_cluster.changes.planned_stack import SUBNET, PlannedStack
+from training_cluster.changes.template_changes import Template, value_at
+from training_workloads.aws.errors import NoPermissionError, RequestError
+from training_workloads.cluster.failures import ClusterError
+
+__all__ = ["ClusterPlan", "plan_deployment"]
+
+_ZONE = "Properties/AvailabilityZone"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterPlan:
+    """A deployment before it is made.
+
+    Attributes:
+        stacks: The stacks of the app, those with changes and those without.
+        findings: The effects that a person must know.
+    """
+
+    stacks: tuple[PlannedStack, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether nothing is lost and AWS rejects nothing, as far as it could be read."""
+        return not any(each.outcome in (LOST, REJECTED) for each in self.findings)
+
+
+def plan_deployment(account: Account, templates: Mapping[str, Template], context: str | None) -> ClusterPlan:
+    """Compare the deployed stacks with the templates of the app.
+
+    Args:
+        account: The account.
+        templates: The new templates by the name of the stack.
+        context: Context of the kubeconfig. Default: the current one.
+
+    Raises:
+        AwsError: AWS cannot be asked, or the stacks cannot be read.
+    """
+    # First: without credentials no stack can be read.
+    _ = account.identity
+    stacks = tuple(_planned(account, name, template) for name, template in templates.items())
+    return ClusterPlan(stacks=stacks, findings=tuple(_findings(account, stacks, context)))
+
+
+def _planned(account: Account, name: str, template: Template) -> PlannedStack:
+    deployed = find_stack(account, name)
+    old = _with_zones(account, deployed, deployed_template(account, name)) if deployed else {}
+    return PlannedStack(name=name, deployed=deployed, old=old, new=template)
+
+
+def _with_zones(account: Account, stack: DeployedStack, template: Template) -> Template:
+    """Return a deployed template with the names of the zones that it takes from the region: names are compared."""
+    resources = template.get("Resources", {})
+    unnamed = {
+        each.id: each.logical_id
+        for each in stack.resources
+        if each.kind == SUBNET and not isinstance(value_at(resources.get(each.logical_id), _ZONE), str)
+    }
+    if not unnamed:
+        return template
+    only = [{"Name": "subnet-id", "Values": sorted(unnamed)}]
+    found = account.all("ec2", "describe_subnets", "Subnets", Filters=only)
+    zones = {unnamed[each["SubnetId"]]: each["AvailabilityZone"] for each in found}
+    named = {
+        id: {**resources[id], "Properties": {**resources[id]["Properties"], "AvailabilityZone": zone}}
+        for id, zone in zones.items()
+        if id in resources
+    }
+    return {**template, "Resources": {**resources, **named}}
+
+
+def _findings(account: Account, stacks: tuple[PlannedStack, ...], context: str | None) -> Iterator[Finding]:
+    for stack in stacks:
+        if stack.deployed:
+            live = LiveCluster(account=account, stack=stack.deployed, context=context)
+            for rule in RULES:
+                yield from _found(rule, stack, live)
+
+
+def _found(rule: Rule, stack: PlannedStack, live: LiveCluster) -> Iterator[Finding]:
+    """Yield the findings of a rule; where it cannot finish, the last one says why."""
+    try:
+        yield from rule(stack, live)
+    except (NoPermissionError, ClusterError) as error:
+        yield _unknown(rule, stack, error.event, error.fix)
+    except RequestError as error:
+        yield _unknown(rule, stack, str(error))
+
+
+def _unknown(rule: Rule, stack: PlannedStack, why: str, remedy: str = "") -> Finding:
+    subject = f"{stack.name}: whether {rule.__name__.replace('_', ' ')}"
+    return Finding(outcome=UNKNOWN, subject=subject, effect=f"it cannot be read: {why}", remedy=remedy)

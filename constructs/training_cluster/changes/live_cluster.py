@@ -1,0 +1,93 @@
+"""What the rules of a plan ask about the deployed cluster, from AWS and from Kubernetes; nothing is changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from training_cluster.account.account_requests import Account
+from training_cluster.account.cluster_state import connect_to, job_of
+from training_cluster.account.deployed_stack import DeployedStack
+from training_cluster.account.lustre_state import LustreState, read_lustre
+from training_cluster.changes.findings import Jobs, LiveNodeGroup
+from training_cluster.changes.planned_stack import SYSTEM_GROUP
+from training_workloads.aws.errors import RejectionError
+from training_workloads.catalog.nodes import HOLD_LABEL, NODE_GROUP_LABEL
+from training_workloads.cluster.job_summaries import has_ended
+from training_workloads.cluster.resources import NODES, PODS
+from training_workloads.manifests.values import mapping
+
+__all__ = ["LiveCluster"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveCluster:
+    """The cluster of a stack.
+
+    Attributes:
+        account: The account.
+        stack: The stack of the cluster.
+        context: Context of the kubeconfig. Default: the current one.
+    """
+
+    account: Account
+    stack: DeployedStack
+    context: str | None = None
+
+    def node_group(self, id: str) -> LiveNodeGroup | None:
+        """Return a node group by its physical id, `cluster/name`; None if there is none."""
+        cluster, _, name = id.partition("/")
+        names = {"clusterName": cluster, "nodegroupName": name}
+        found = self.account.find("eks", "describe_nodegroup", "ResourceNotFoundException", **names)
+        if found is None:
+            return None
+        group = found["nodegroup"]
+        issues = group.get("health", {}).get("issues", ())
+        return LiveNodeGroup(
+            status=group["status"],
+            desired=group.get("scalingConfig", {}).get("desiredSize", 0),
+            issues=tuple(f"{each['code']}: {each.get('message', '')}" for each in issues),
+        )
+
+    def lustre(self, id: str) -> LustreState | None:
+        """Return the state of a file system; None if there is none."""
+        return read_lustre(self.account, id)
+
+    def importers(self, export: str) -> list[str]:
+        """Return the stacks that import an export."""
+        try:
+            return list(self.account.all("cloudformation", "list_imports", "Imports", ExportName=export))
+        except RejectionError as error:
+            if "is not imported" not in str(error):
+                raise
+            return []
+
+    def jobs_on(self, group: str) -> Jobs:
+        """Return the jobs on the nodes of a node group, by its name in cluster.yaml.
+
+        Raises:
+            ClusterError: The cluster cannot be read.
+        """
+        return self._jobs.get(group, Jobs())
+
+    @cached_property
+    def _jobs(self) -> Mapping[str, Jobs]:
+        with connect_to(self.account, self.stack, self.context) as cluster:
+            nodes = cluster.objects(NODES, all_namespaces=True)
+            pods = cluster.objects(PODS, all_namespaces=True)
+        groups = {node["metadata"]["name"]: _labels(node).get(NODE_GROUP_LABEL, SYSTEM_GROUP) for node in nodes}
+        found: dict[str, tuple[set[str], set[str]]] = {}
+        for pod in pods:
+            group = groups.get(pod["spec"].get("nodeName", ""))
+            if group and not has_ended(pod) and (job := job_of(pod)):
+                held, others = found.setdefault(group, (set(), set()))
+                name = f"{job} in {pod['metadata']['namespace']}"
+                (held if _labels(pod).get(HOLD_LABEL) == "true" else others).add(name)
+        return {
+            group: Jobs(held=tuple(sorted(held)), others=tuple(sorted(others - held)))
+            for group, (held, others) in found.items()
+        }
+
+
+def _labels(found: Mapping[str, Any]) -> Mapping[str, str]:
+    return mapping(found["metadata"].get("labels"))

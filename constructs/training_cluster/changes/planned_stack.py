@@ -1,0 +1,143 @@
+"""A stack as it is deployed and as it will be, in the words of cluster.yaml."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM, DeployedStack
+from training_cluster.changes.template_changes import ResourceChange, Template, template_changes, value_at
+from training_workloads.catalog.nodes import NODE_GROUP_LABEL
+
+__all__ = ["NODE_GROUP", "SUBNET", "SYSTEM_GROUP", "VPC", "PlannedStack", "group_name"]
+
+#: Types of resources.
+NODE_GROUP = "AWS::EKS::Nodegroup"
+SUBNET = "AWS::EC2::Subnet"
+VPC = "AWS::EC2::VPC"
+
+_TEMPLATE = "AWS::EC2::LaunchTemplate"
+
+#: The name of the group whose nodes have no label of a group in cluster.yaml.
+SYSTEM_GROUP = "system"
+
+# The keys that decide a property, by the type of resource and the beginning of the property's path. `{}` is the group.
+_KEYS: dict[str, dict[str, str]] = {
+    NODE_GROUP: {
+        "ScalingConfig/MinSize": "node_groups.{}.min_size",
+        "ScalingConfig/MaxSize": "node_groups.{}.max_size",
+        "ScalingConfig/DesiredSize": "node_groups.{}.desired_size",
+        "NodeRepairConfig": "node_groups.{}.node_repair",
+        "ReleaseVersion": "node_groups.{}.ami_release",
+        "Version": "kubernetes_version",
+        "Subnets": "availability_zones",
+    },
+    _TEMPLATE: {
+        "LaunchTemplateData/BlockDeviceMappings": "node_groups.{}.root_volume_…",
+        "LaunchTemplateData/CapacityReservationSpecification": "node_groups.{}.capacity_reservation_id",
+        "LaunchTemplateData/UserData": "node_groups.{}.fast_image_pull",
+        "LaunchTemplateData/TagSpecifications": "tags of the app",
+    },
+    FILE_SYSTEM: {
+        "StorageCapacity": "lustre.capacity_gib",
+        "SubnetIds": "lustre.availability_zone",
+        "LustreConfiguration/DeploymentType": "lustre.deployment_type",
+        "LustreConfiguration/EfaEnabled": "lustre.efa",
+        "LustreConfiguration/PerUnitStorageThroughput": "lustre.throughput_mbps_per_tib",
+    },
+    "AWS::FSx::DataRepositoryAssociation": {"FileSystemPath": "lustre.data_repositories"}
+    | {key: "lustre.data_repositories" for key in ("DataRepositoryPath", "S3")},
+    VPC: {"CidrBlock": "vpc_cidr"},
+    SUBNET: {"AvailabilityZone": "availability_zones", "CidrBlock": "vpc_cidr"},
+    CLUSTER: {"Version": "kubernetes_version", "ResourcesVpcConfig/PublicAccessCidrs": "public_access_cidrs"}
+    | {"ResourcesVpcConfig/EndpointPublicAccess": "public_access_cidrs"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedStack:
+    """A stack of the app, with its deployed template.
+
+    Attributes:
+        name: Its name.
+        deployed: The stack in the account; None before its first deployment.
+        old: The deployed template; empty before.
+        new: The template of the app; empty where the app has the stack no longer.
+    """
+
+    name: str
+    deployed: DeployedStack | None
+    old: Template
+    new: Template
+
+    @cached_property
+    def changes(self) -> list[ResourceChange]:
+        """The changes of its resources."""
+        return template_changes(self.old, self.new)
+
+    def physical_id(self, change: ResourceChange) -> str:
+        """Return the id of a deployed resource; that of its template where the stack does not know it."""
+        resources = self.deployed.resources if self.deployed else ()
+        return next((each.id for each in resources if each.logical_id == change.logical_id), change.logical_id)
+
+    def of_kind(self, *kinds: str) -> Iterator[ResourceChange]:
+        """Yield the changes of resources of some types."""
+        return (change for change in self.changes if change.kind in kinds)
+
+    @cached_property
+    def removed_exports(self) -> list[str]:
+        """The exports that the new template lacks."""
+        old, new = (_exports(each) for each in (self.old, self.new))
+        return sorted(old - new)
+
+    def keys(self, change: ResourceChange) -> tuple[str, ...]:
+        """Return the keys of cluster.yaml that decide a change, where these are known.
+
+        Of a property that follows another resource, such as the subnet of a node group, they are those of that one.
+        """
+        group = group_name(change)
+        found, seen, pending = dict[str, None](), set[str](), [change]
+        while pending:
+            each = pending.pop()
+            seen.add(each.logical_id)
+            found |= dict.fromkeys(_keys(each, group))
+            pending += [
+                other for other in self.changes if other.logical_id in each.causes and other.logical_id not in seen
+            ]
+        return tuple(found)
+
+    def title(self, change: ResourceChange) -> str:
+        """Return a resource in words: `node group 'gpu' of p4d.24xlarge`, `FSx File System fs-0123456789abcdef0`."""
+        if change.kind == NODE_GROUP:
+            return f"node group {group_name(change)!r} of {self._instance_types(change)}"
+        if change.kind.startswith("Custom::"):
+            return f"{change.kind.removeprefix('Custom::')} {change.logical_id}"
+        _, service, kind = change.kind.split("::")
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind)
+        return f"{service} {words} {self.physical_id(change)}"
+
+    def _instance_types(self, group: ResourceChange) -> str:
+        properties = group.old or group.new
+        resources = (self.old if group.old else self.new).get("Resources", {})
+        name = properties.get("LaunchTemplate", {}).get("Id", {}).get("Ref", "")
+        in_template = value_at(resources.get(name, {}), "Properties/LaunchTemplateData/InstanceType")
+        return ", ".join(properties.get("InstanceTypes") or filter(None, [in_template])) or "an unknown type"
+
+
+def _keys(change: ResourceChange, group: str) -> tuple[str, ...]:
+    known = _KEYS.get(change.kind, {})
+    own = [path for path in change.paths if path not in change.followed]
+    return tuple(
+        key.format(group) for path in own for start, key in known.items() if f"{path}/".startswith(f"{start}/")
+    )
+
+
+def group_name(change: ResourceChange) -> str:
+    """Return the name of a node group in cluster.yaml."""
+    properties = change.old or change.new
+    return str(properties.get("Labels", {}).get(NODE_GROUP_LABEL, SYSTEM_GROUP))
+
+
+def _exports(template: Mapping[str, Any]) -> set[str]:
+    return {each["Export"]["Name"] for each in template.get("Outputs", {}).values() if "Export" in each}

@@ -1,0 +1,111 @@
+"""The output of `trainctl cluster plan`: the changes of each stack, their effects, and a line to decide on."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from training_cluster.changes.cluster_plan import ClusterPlan
+from training_cluster.changes.findings import LOST, REJECTED, STOPS, UNKNOWN, Outcome
+from training_cluster.changes.planned_stack import PlannedStack
+from training_cluster.changes.template_changes import Action, ResourceChange, Template
+from training_workloads.cli.cluster_output import print_table
+
+__all__ = ["plan_as_data", "print_plan"]
+
+_MARKS: dict[Action, str] = {"create": "+", "update": "~", "replace": "-/+", "remove": "-"}
+_WORDS = {LOST: "LOST", REJECTED: "REJECTED", STOPS: "stops", UNKNOWN: "unknown"}
+_ENDS: dict[Outcome, str] = {
+    LOST: "lost",
+    REJECTED: "rejected",
+    STOPS: "with nodes that stop",
+    UNKNOWN: "that could not be read",
+}
+
+# Of one kind of change that many resources have, such as another tag, this many are named.
+_MOST_ALIKE = 2
+
+_PRICE = "EstimatedCostPerHour"
+
+
+def print_plan(plan: ClusterPlan) -> None:
+    """Print the changes, the effects, the ways to avoid these, and the last line."""
+    for stack in plan.stacks:
+        _print_stack(stack)
+    if plan.findings:
+        print()
+        rows = [[_WORDS[each.outcome], each.subject, each.effect, _keys(each.keys)] for each in plan.findings]
+        print_table(["", "RESOURCE", "EFFECT", "KEYS"], rows)
+    if remedies := list(dict.fromkeys(f"{each.subject}: {each.remedy}" for each in plan.findings if each.remedy)):
+        print("", *remedies, sep="\n")
+    print(f"\n{_last_line(plan)}")
+
+
+def plan_as_data(plan: ClusterPlan) -> dict[str, Any]:
+    """Return the plan for a program."""
+    return {
+        "safe": plan.is_safe,
+        "findings": [asdict(each) for each in plan.findings],
+        "stacks": {
+            stack.name: [
+                {
+                    "action": each.action,
+                    "logical_id": each.logical_id,
+                    "type": each.kind,
+                    "paths": each.paths,
+                    "keys": stack.keys(each),
+                    "retained": each.is_retained,
+                }
+                for each in stack.changes
+            ]
+            for stack in plan.stacks
+        },
+    }
+
+
+def _print_stack(stack: PlannedStack) -> None:
+    if not stack.changes:
+        print(f"{stack.name}: no changes")
+        return
+    new = "" if stack.deployed else " (not deployed yet)"
+    print(f"{stack.name}{new}: {_counts(each.action for each in stack.changes)}")
+    if stack.deployed:
+        print_table(["", "RESOURCE", "CHANGES", "KEYS"], _rows(stack))
+    before, after = _price(stack.old), _price(stack.new)
+    if before and after and before != after:
+        print(f"per hour before: {before}\nper hour after:  {after}")
+
+
+def _rows(stack: PlannedStack) -> Iterator[list[str]]:
+    alike: dict[tuple[Any, ...], list[ResourceChange]] = {}
+    for change in stack.changes:
+        alike.setdefault((change.action, change.kind, change.paths), []).append(change)
+    for (action, _, paths), changes in alike.items():
+        for change in changes[:_MOST_ALIKE]:
+            kept = "stays in the account" if change.is_retained else ""
+            yield [_MARKS[action], stack.title(change), kept or ", ".join(paths), _keys(stack.keys(change))]
+        if (more := len(changes) - _MOST_ALIKE) > 0:
+            yield [_MARKS[action], f"and {more} more of this type", ", ".join(paths), ""]
+
+
+def _keys(keys: Iterable[str]) -> str:
+    return ", ".join(keys) or "-"
+
+
+def _counts(actions: Iterable[Action]) -> str:
+    found = Counter(actions)
+    return ", ".join(f"{found[action]} to {action}" for action in _MARKS if found[action])
+
+
+def _price(template: Template) -> str:
+    return str(template.get("Outputs", {}).get(_PRICE, {}).get("Value", ""))
+
+
+def _last_line(plan: ClusterPlan) -> str:
+    total = _counts(each.action for stack in plan.stacks for each in stack.changes) or "no changes"
+    found = Counter(each.outcome for each in plan.findings)
+    effects = ", ".join(f"{found[outcome]} {word}" for outcome, word in _ENDS.items() if found[outcome])
+    decision = "nothing is lost, and AWS takes it" if plan.is_safe else "do not deploy it like this"
+    if plan.is_safe and found[UNKNOWN]:
+        decision = "nothing is known to be lost"
+    return f"Plan: {total}; {effects + '; ' if effects else ''}{decision}"

@@ -1,0 +1,254 @@
+"""Each effect that a person must know is found in two templates and the deployed cluster, and no other."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from training_cluster.account.lustre_state import LustreState
+from training_cluster.changes.findings import RULES, Finding, Jobs, LiveNodeGroup
+from training_cluster.changes.planned_stack import PlannedStack
+
+HELD, RESUMED = Jobs(held=("digits in default",)), Jobs(others=("digits in default",))
+
+
+@dataclass
+class Cluster:
+    """A deployed cluster."""
+
+    group: LiveNodeGroup | None = field(default_factory=lambda: LiveNodeGroup(status="ACTIVE", desired=2))
+    jobs: Jobs = field(default_factory=Jobs)
+    state: LustreState | None = None
+    importing: dict[str, list[str]] = field(default_factory=dict)
+
+    def node_group(self, id: str) -> LiveNodeGroup | None:
+        return self.group
+
+    def lustre(self, id: str) -> LustreState | None:
+        return self.state
+
+    def importers(self, export: str) -> list[str]:
+        return self.importing.get(export, [])
+
+    def jobs_on(self, group: str) -> Jobs:
+        return self.jobs
+
+
+def resource(kind: str, attributes: dict[str, Any] | None = None, **properties: Any) -> dict[str, Any]:
+    return {"Type": kind, "Properties": properties, **(attributes or {})}
+
+
+def group(size: int = 4, desired: int = 0, **properties: Any) -> dict[str, Any]:
+    template = {"Id": {"Ref": "Template"}, "Version": {"Fn::GetAtt": ["Template", "LatestVersionNumber"]}}
+    sizes = {"MinSize": 0, "MaxSize": size, "DesiredSize": desired}
+    labels = {"training-cluster/node-group": "gpu"}
+    return resource("AWS::EKS::Nodegroup", LaunchTemplate=template, ScalingConfig=sizes, Labels=labels, **properties)
+
+
+def launch_template(type_: str = "p4d.24xlarge", **data: Any) -> dict[str, Any]:
+    return resource("AWS::EC2::LaunchTemplate", LaunchTemplateData={"InstanceType": type_, **data})
+
+
+def subnet(zone: str, addresses: str) -> dict[str, Any]:
+    return resource("AWS::EC2::Subnet", AvailabilityZone=zone, CidrBlock=addresses, VpcId={"Ref": "Vpc"})
+
+
+def lustre(capacity: int = 1200, zone: str = "a", **configuration: Any) -> dict[str, Any]:
+    return resource(
+        "AWS::FSx::FileSystem", StorageCapacity=capacity, SubnetIds=[zone], LustreConfiguration=configuration
+    )
+
+
+def manifest(*documents: dict[str, Any], **attributes: Any) -> dict[str, Any]:
+    return resource("Custom::AWSCDK-EKS-KubernetesResource", attributes, Manifest=json.dumps(documents))
+
+
+def volume(handle: str, size: str = "1200Gi") -> dict[str, Any]:
+    spec = {"capacity": {"storage": size}, "csi": {"volumeHandle": handle}}
+    return {"kind": "PersistentVolume", "metadata": {"name": "training-lustre"}, "spec": spec}
+
+
+def object_(kind: str, name: str) -> dict[str, Any]:
+    return {"kind": kind, "metadata": {"name": name}}
+
+
+def of_templates(old: dict[str, Any], new: dict[str, Any], live: Cluster | None = None) -> list[Finding]:
+    stack = PlannedStack(name="TrainingClusterStack", deployed=None, old=old, new=new)
+    return [found for rule in RULES for found in rule(stack, live or Cluster())]
+
+
+def findings(old: dict[str, Any], new: dict[str, Any], live: Cluster | None = None) -> list[Finding]:
+    return of_templates({"Resources": old}, {"Resources": new}, live)
+
+
+def outcomes(old: dict[str, Any], new: dict[str, Any], live: Cluster | None = None) -> list[str]:
+    return [each.outcome for each in findings(old, new, live)]
+
+
+NODES = {"Template": launch_template(), "Group": group()}
+
+
+@pytest.mark.parametrize(
+    ("new", "live", "expected"),
+    [
+        (NODES, Cluster(jobs=HELD), []),
+        ({**NODES, "Group": group(8)}, Cluster(group=LiveNodeGroup(status="ACTIVE", desired=0)), []),
+        ({**NODES, "Group": group(8)}, Cluster(), ["stops"]),
+        ({**NODES, "Group": group(8, desired=2)}, Cluster(), []),
+        ({**NODES, "Template": launch_template(UserData="x")}, Cluster(), ["stops"]),
+        ({**NODES, "Template": launch_template(UserData="x")}, Cluster(jobs=RESUMED), ["stops"]),
+        ({**NODES, "Template": launch_template(UserData="x")}, Cluster(jobs=HELD), ["rejected"]),
+        ({**NODES, "Template": launch_template(UserData="x")}, Cluster(group=None), []),
+        ({"Template": launch_template(UserData="x"), "Group": group(8, desired=2)}, Cluster(), ["rejected", "stops"]),
+        ({**NODES, "Group": group(8, 2)}, Cluster(group=LiveNodeGroup(status="DEGRADED", desired=1)), ["rejected"]),
+        ({"Template": launch_template()}, Cluster(jobs=HELD), ["stops"]),
+        ({"Template": launch_template()}, Cluster(group=LiveNodeGroup(status="ACTIVE", desired=0)), []),
+        ({**NODES, "Group": group(CapacityType="SPOT")}, Cluster(), ["stops"]),
+    ],
+)
+def test_an_update_of_a_node_group(new: dict[str, Any], live: Cluster, expected: list[str]) -> None:
+    assert outcomes(NODES, new, live) == expected
+
+
+def test_the_nodes_of_a_capacity_block_are_not_updated_one_after_the_other() -> None:
+    old = {**NODES, "Group": group(CapacityType="CAPACITY_BLOCK")}
+    new = {**old, "Template": launch_template(UserData="x")}
+    assert outcomes(old, new) == ["rejected", "stops"]
+    assert outcomes(old, new, Cluster(group=LiveNodeGroup(status="ACTIVE", desired=0))) == []
+
+
+def test_words_of_a_node_group() -> None:
+    changed = {"Template": launch_template(UserData="x"), "Group": group(8, desired=2)}
+    rejected, stops = findings(NODES, changed, Cluster(jobs=RESUMED))
+    assert rejected.subject == "node group 'gpu' of p4d.24xlarge"
+    assert set(rejected.keys) == {
+        "node_groups.gpu.fast_image_pull",
+        "node_groups.gpu.max_size",
+        "node_groups.gpu.desired_size",
+    }
+    assert rejected.remedy == (
+        "deploy twice: first with the deployed values of ScalingConfig/DesiredSize, ScalingConfig/MaxSize, then with "
+        "the new ones"
+    )
+    assert stops.effect == "its 2 nodes are replaced one after the other, with digits in default"
+    (new,) = findings(NODES, {"Template": launch_template("p5.48xlarge"), "New": group()})
+    assert new.effect == "a new group takes its place: its 2 nodes stop"
+
+
+NETWORK = {"Vpc": resource("AWS::EC2::VPC", CidrBlock="10.0.0.0/16"), "One": subnet("a", "10.0.0.0/18")}
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        (NETWORK, []),
+        # Another zone with the same addresses, alone and beside a subnet that stays.
+        ({**NETWORK, "One": subnet("b", "10.0.0.0/18")}, ["rejected"]),
+        ({**NETWORK, "Two": subnet("b", "10.0.32.0/19")}, ["rejected"]),
+        ({**NETWORK, "Two": subnet("b", "10.0.64.0/18")}, []),
+        # In a new VPC all addresses are free.
+        ({"Vpc": resource("AWS::EC2::VPC", CidrBlock="10.0.0.0/17"), "One": subnet("b", "10.0.0.0/18")}, []),
+    ],
+)
+def test_addresses_of_a_subnet(new: dict[str, Any], expected: list[str]) -> None:
+    assert outcomes(NETWORK, new) == expected
+
+
+def test_a_cluster_stays_in_its_vpc() -> None:
+    cluster = resource("AWS::EKS::Cluster", Name="training", ResourcesVpcConfig={"SubnetIds": [{"Ref": "One"}]})
+    new = {"Vpc": resource("AWS::EC2::VPC", CidrBlock="10.1.0.0/16"), "One": subnet("a", "10.1.0.0/18")}
+    (found,) = findings({**NETWORK, "Cluster": cluster}, {**new, "Cluster": cluster})
+    assert (found.outcome, found.keys) == ("rejected", ("vpc_cidr",))
+    assert outcomes({**NETWORK, "Cluster": cluster}, {**NETWORK, "Cluster": cluster}) == []
+
+
+def test_a_name_is_taken_until_the_deployed_resource_is_gone() -> None:
+    old = {"Cluster": resource("AWS::EKS::Cluster", Name="training", RoleArn="a")}
+    new = {"Cluster": resource("AWS::EKS::Cluster", Name="training", RoleArn="b")}
+    lost, rejected = findings(old, new)
+    assert (lost.outcome, rejected.outcome) == ("lost", "rejected")
+    assert rejected.effect == "can only be replaced, and its name 'training' is taken until it is deleted"
+    table = {"Log": resource("AWS::Logs::LogGroup", LogGroupName="a")}
+    assert outcomes(table, {"Log": resource("AWS::Logs::LogGroup", LogGroupName="b")}) == ["lost"]
+
+
+def state(**values: Any) -> LustreState:
+    given = {"lifecycle": "AVAILABLE", "capacity_gib": 1200, "used_percent": 10.0, "broken": (), "tasks": 0}
+    return LustreState(id="fs-1", **{**given, "export_lag_seconds": 0, "exports": 1, **values})
+
+
+@pytest.mark.parametrize(
+    ("live", "words"),
+    [
+        (None, "changes that were not exported"),
+        (state(), "not exported (none waits for its export)"),
+        (state(export_lag_seconds=60), "not exported (the oldest change waits for its export for 60 s)"),
+        (
+            state(export_lag_seconds=None),
+            "not exported (CloudWatch has no value of how long changes wait for their export)",
+        ),
+        (state(exports=0), "changes that were not exported"),
+    ],
+)
+def test_a_replaced_file_system_takes_its_files(live: LustreState | None, words: str) -> None:
+    old, new = {"Lustre": lustre(DeploymentType="PERSISTENT_2")}, {"Lustre": lustre(DeploymentType="SCRATCH_2")}
+    (found,) = findings(old, new, Cluster(state=live))
+    assert (found.outcome, found.keys) == ("lost", ("lustre.deployment_type",))
+    assert found.effect.endswith(words)
+    assert outcomes(old, {"Lustre": new["Lustre"] | {"UpdateReplacePolicy": "Retain"}}) == []
+
+
+def test_a_file_system_grows_only() -> None:
+    assert outcomes({"Lustre": lustre(1200)}, {"Lustre": lustre(2400)}) == []
+    (found,) = findings({"Lustre": lustre(4800)}, {"Lustre": lustre(2400)})
+    assert (found.outcome, found.remedy) == ("rejected", "keep 4800 GiB, or more")
+
+
+def test_a_folder_has_one_data_repository() -> None:
+    def repository(path: str, folder: str = "/") -> dict[str, Any]:
+        given: dict[str, Any] = {
+            "FileSystemPath": folder,
+            "DataRepositoryPath": path,
+            "FileSystemId": {"Ref": "Lustre"},
+        }
+        return {"Lustre": lustre(), "Link": resource("AWS::FSx::DataRepositoryAssociation", **given)}
+
+    assert outcomes(repository("s3://a"), repository("s3://b")) == ["rejected"]
+    assert outcomes(repository("s3://a", "/a"), repository("s3://a", "/b")) == []
+    on_new = repository("s3://b") | {"Lustre": lustre(zone="b")}
+    assert outcomes(repository("s3://a"), on_new) == ["lost"]
+
+
+@pytest.mark.parametrize("kind", ["Namespace", "CustomResourceDefinition"])
+def test_objects_that_take_others_with_them(kind: str) -> None:
+    old = {"Manifest": manifest(object_(kind, "team"), object_("ConfigMap", "a"))}
+    (found,) = findings(old, {})
+    assert (found.outcome, found.subject) == ("lost", f"{kind} 'team'")
+    assert outcomes(old, {"Manifest": manifest(object_("ConfigMap", "a"))}) == ["lost"]
+    assert outcomes(old, {"Manifest": manifest(object_(kind, "team"))}) == []
+    assert outcomes({"Manifest": manifest(object_(kind, "team"), DeletionPolicy="Retain")}, {}) == []
+
+
+def test_the_source_of_a_volume_does_not_change() -> None:
+    old = {"Volume": manifest(volume("fs-1"))}
+    assert outcomes(old, {"Volume": manifest(volume("fs-1", "2400Gi"))}) == []
+    assert outcomes(old, {"Volume": manifest(volume("fs-2"))}) == ["rejected"]
+
+
+def test_a_volume_follows_a_file_system_that_is_replaced() -> None:
+    text = json.dumps([volume("ID")])
+    joined: dict[str, Any] = {"Fn::Join": ["", [text.partition("ID")[0], {"Ref": "Lustre"}, text.partition("ID")[2]]]}
+    mounted = resource("Custom::AWSCDK-EKS-KubernetesResource", Manifest=joined)
+    old, new = ({"Lustre": lustre(zone=zone), "Volume": mounted} for zone in "ab")
+    assert outcomes(old, new) == ["lost", "rejected"]
+    assert outcomes(old, old) == []
+
+
+def test_an_export_that_another_stack_imports_stays() -> None:
+    with_export = {"Outputs": {"A": {"Export": {"Name": "stack:a"}}}}
+    live = Cluster(importing={"stack:a": ["Other"]})
+    (found,) = of_templates(with_export, {}, live)
+    assert (found.outcome, found.subject, found.effect) == ("rejected", "export stack:a", "Other imports it")
+    assert of_templates(with_export, {}) == []
+    assert of_templates(with_export, with_export, live) == []

@@ -1,0 +1,195 @@
+"""`trainctl cluster plan`: the app of the folder against the stacks of the account."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.constructs.account.conftest import Command, Kubernetes
+from tests.constructs.account.stubbed_account import StubbedAccount
+from tests.constructs.account.test_preflight import actions
+from training_cluster.account import account_requests, cluster_state, deployed_stack, deployed_template, lustre_state
+from training_cluster.changes import cluster_plan, live_cluster
+from training_cluster.changes.findings import RULES
+
+STACK = "TrainingClusterStack"
+
+# Writes what an app of the CDK writes, from the templates beside it.
+APP = """
+import json, os, pathlib, shutil
+out = pathlib.Path(os.environ["CDK_OUTDIR"])
+context = json.loads(os.environ["CDK_CONTEXT_JSON"])
+artifacts = {"Tree": {"type": "cdk:tree"}}
+for file in pathlib.Path().glob("*.template.json"):
+    text = file.read_text().replace("MAX_SIZE", context.get("max_size", "4"))
+    (out / file.name).write_text(text)
+    properties = {"templateFile": file.name}
+    artifacts[file.name.partition(".")[0]] = {"type": "aws:cloudformation:stack", "properties": properties}
+(out / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
+"""
+
+
+def group(size: Any) -> dict[str, Any]:
+    sizes = {"MinSize": 0, "MaxSize": size, "DesiredSize": 0}
+    given = {
+        "ScalingConfig": sizes,
+        "Labels": {"training-cluster/node-group": "gpu"},
+        "InstanceTypes": ["p4d.24xlarge"],
+    }
+    return {"Type": "AWS::EKS::Nodegroup", "Properties": given}
+
+
+def subnet(zone: Any) -> dict[str, Any]:
+    given = {"AvailabilityZone": zone, "CidrBlock": "10.0.0.0/18"}
+    return {"Type": "AWS::EC2::Subnet", "Properties": given}
+
+
+PRICED = {"EstimatedCostPerHour": {"Value": "1.00 USD"}}
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """A folder with an app of one stack."""
+    (tmp_path / "cdk.json").write_text(json.dumps({"app": "python3 app.py"}))
+    (tmp_path / "app.py").write_text(APP)
+    write(tmp_path, {"Group": group("MAX_SIZE")})
+    return tmp_path
+
+
+def write(folder: Path, resources: dict[str, Any], **more: Any) -> None:
+    (folder / f"{STACK}.template.json").write_text(json.dumps({"Resources": resources, **more}))
+
+
+def answer_stack(account: StubbedAccount, resources: dict[str, Any], **more: Any) -> None:
+    account.answer_identity()
+    ids = {name: (each["Type"], f"training/{name}") for name, each in resources.items()}
+    account.answer_stack({**ids, "Cluster": ("AWS::EKS::Cluster", "training")})
+    body = json.dumps({"Resources": resources, **more})
+    account.answer(
+        "cloudformation", "get_template", {"TemplateBody": body}, {"StackName": STACK, "TemplateStage": "Original"}
+    )
+
+
+def answer_group(account: StubbedAccount, desired: int) -> None:
+    found = {"status": "ACTIVE", "scalingConfig": {"desiredSize": desired}}
+    names = {"clusterName": "training", "nodegroupName": "Group"}
+    account.answer("eks", "describe_nodegroup", {"nodegroup": found}, names)
+
+
+@pytest.mark.usefixtures("app")
+def test_the_same_templates_are_no_changes(account: StubbedAccount, command: Command) -> None:
+    answer_stack(account, {"Group": group("4")})
+    code, out, err = command("plan")
+    assert (code, err) == (0, "")
+    assert out == f"{STACK}: no changes\n\nPlan: no changes; nothing is lost, and AWS takes it\n"
+    account.all_asked()
+
+
+def test_a_first_deployment_is_one_line(account: StubbedAccount, command: Command, app: Path) -> None:
+    account.answer_identity()
+    account.answer_no_stack(STACK)
+    code, out, _ = command("plan")
+    assert code == 0
+    assert out.splitlines()[0] == f"{STACK} (not deployed yet): 1 to create"
+
+
+@pytest.mark.usefixtures("app")
+def test_nodes_that_stop_are_named_with_their_jobs(
+    account: StubbedAccount, command: Command, kubernetes: Kubernetes
+) -> None:
+    answer_stack(account, {"Group": group("4")})
+    answer_group(account, 2)
+    kubernetes.known_to(account)
+    code, out, _ = command("plan", "-c", "max_size=8")
+    assert code == 0
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[0] == f"{STACK}: 1 to update".split()
+    assert rows[2] == "~ node group 'gpu' of p4d.24xlarge ScalingConfig/MaxSize node_groups.gpu.max_size".split()
+    assert "its desired size becomes 0: 2 of 2 nodes stop" in out
+    assert out.endswith("Plan: 1 to update; 1 with nodes that stop; nothing is lost, and AWS takes it\n")
+
+
+@pytest.mark.usefixtures("app")
+def test_a_missing_permission_is_a_finding(account: StubbedAccount, command: Command) -> None:
+    answer_stack(account, {"Group": group("4")})
+    account.forbid("eks", "describe_nodegroup")
+    code, out, _ = command("plan", "-c", "max_size=8")
+    assert code == 0
+    assert "whether node groups are updated" in out
+    assert "allow the action eks:DescribeNodegroup" in out
+    assert out.endswith("1 that could not be read; nothing is known to be lost\n")
+
+
+def test_a_lost_file_system_is_exit_code_1_and_json_has_it(
+    account: StubbedAccount, command: Command, app: Path
+) -> None:
+    bucket = {"Type": "AWS::S3::Bucket", "Properties": {}}
+    write(app, {"Group": group("4")}, Outputs={"EstimatedCostPerHour": {"Value": "2.00 USD"}})
+    answer_stack(account, {"Group": group("4"), "Data": bucket}, Outputs=PRICED)
+    code, out, _ = command("plan")
+    assert code == 1
+    assert "per hour before: 1.00 USD\nper hour after:  2.00 USD\n" in out
+    assert out.endswith("Plan: 1 to remove; 1 lost; do not deploy it like this\n")
+    answer_stack(account, {"Group": group("4"), "Data": bucket})
+    code, out, _ = command("plan", "--json")
+    found = json.loads(out)
+    assert (code, found["safe"], found["findings"][0]["outcome"]) == (1, False, "lost")
+    assert found["stacks"][STACK][0]["action"] == "remove"
+
+
+def test_a_zone_that_the_region_named_is_no_change(account: StubbedAccount, command: Command, app: Path) -> None:
+    write(app, {"Subnet": subnet("us-west-2a")})
+    for zone, code in (("us-west-2a", 0), ("us-west-2b", 1)):
+        answer_stack(account, {"Subnet": subnet({"Fn::Select": [0, {"Fn::GetAZs": ""}]})})
+        account.answer_subnets({"SubnetId": "training/Subnet", "AvailabilityZone": zone})
+        assert command("plan").code == code
+
+
+def test_many_changes_of_one_kind_are_counted(account: StubbedAccount, command: Command, app: Path) -> None:
+    def tables(tag: str) -> dict[str, Any]:
+        return {f"T{n}": {"Type": "AWS::EC2::RouteTable", "Properties": {"Tags": [tag]}} for n in range(5)}
+
+    write(app, tables("new"))
+    answer_stack(account, tables("old"))
+    out = command("plan").out
+    assert "EC2 Route Table training/T1" in out
+    assert "and 3 more of this type" in out
+    assert "training/T2" not in out
+
+
+def test_the_page_has_every_rule_and_every_permission(root: Path) -> None:
+    page = (root / "docs/plan-a-change.md").read_text()
+    assert re.findall(r"^\| `([a-z ]+)` \|", page, flags=re.M) == [each.__name__.replace("_", " ") for each in RULES]
+    modules = (
+        account_requests,
+        deployed_stack,
+        deployed_template,
+        cluster_state,
+        lustre_state,
+        cluster_plan,
+        live_cluster,
+    )
+    (listed,) = re.findall(r"```json\n(.*?)```", page, flags=re.DOTALL)
+    assert json.loads(listed) == sorted(actions(*modules))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            None,
+            "error: 'app' is 'cdk.json', but there is no such file; run it in the folder of your app, beside cdk.json",
+        ),
+        ("{", "error: cdk.json cannot be read: "),
+        ("[]", 'error: cdk.json has no text "app"; add the command of your app'),
+        ('{"app": "exit 3"}', "error: 'app' is 'exit 3', but it ended with exit code 3; correct what it has printed"),
+    ],
+)
+def test_an_app_that_cannot_be_run(settings: str | None, message: str, command: Command, tmp_path: Path) -> None:
+    if settings is not None:
+        (tmp_path / "cdk.json").write_text(settings)
+    code, _, err = command("plan")
+    assert code == 2
+    assert err.startswith(message)
