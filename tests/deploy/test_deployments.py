@@ -214,6 +214,14 @@ def test_the_outputs_of_sagemaker_name_what_is_deployed(deployment: Deployment) 
 
 def test_the_difference_is_empty(deployment: Deployment) -> None:
     assert deployment.cdk.diff(deployment.assembly) == ""
+    assert planned(deployment) == (0, [], [])
+
+
+def planned(deployment: Deployment) -> tuple[int, list[tuple[str, str]], list[str]]:
+    """Return the plan's exit code, its changes by action and type, and the outcomes of its findings."""
+    code, plan = cluster_command(deployment.aws, "plan", "--app", str(deployment.assembly))
+    changes = [(each["action"], each["type"]) for stack in plan["stacks"].values() for each in stack]
+    return code, changes, [each["outcome"] for each in plan["findings"]]
 
 
 @only_default
@@ -221,6 +229,7 @@ def test_more_workers_change_the_node_group_only(deployment: Deployment) -> None
     before = deployment.state()
     deployment.change(**{"node_groups.gpu.max_size": "4"})
     assert deployment.cdk.diff(deployment.assembly) != ""
+    assert planned(deployment) == (0, [("update", "AWS::EKS::Nodegroup")], [])
     deployment.deploy()
     change = difference(before, deployment.state())
     ((type_name, group),) = change.updated
@@ -258,6 +267,9 @@ def test_a_tag_is_a_new_version_of_the_launch_templates_only(deployment: Deploym
 def test_another_instance_type_makes_a_new_node_group(deployment: Deployment) -> None:
     before = deployment.state()
     deployment.change(**{"node_groups.gpu.instance_type": "p5.48xlarge"})
+    code, changes, found = planned(deployment)
+    assert (code, found) == (0, [])
+    assert [action for action, kind in changes if kind == GROUP] == ["create", "remove"]
     deployment.deploy()
     change = difference(before, deployment.state())
     for type_name in (GROUP, LAUNCH_TEMPLATE, "AWS::EC2::PlacementGroup"):
@@ -275,6 +287,7 @@ def test_nodes_and_their_number_do_not_change_together(deployment: Deployment) -
     before, assembly, context = deployment.state(), deployment.assembly, dict(deployment.context)
     both = {"node_groups.gpu.root_volume_mib_per_second": "500", "node_groups.gpu.max_size": "8"}
     deployment.change(**both)
+    assert planned(deployment) == (1, [("update", LAUNCH_TEMPLATE), ("update", GROUP)], ["rejected"])
     assert not deployment.cdk.deploy(deployment.assembly, may_fail=True)
     assert any("updates cannot be combined with other updates" in each for each in deployment.events(GROUP))
     deployment.assembly, deployment.context = assembly, context

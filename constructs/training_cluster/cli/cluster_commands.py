@@ -76,10 +76,16 @@ def preflight(
 
 
 @app.command()
+@click.option(
+    "--app",
+    "command",
+    metavar="COMMAND",
+    help="Command of the app, or the folder of 'cdk synth'. Default: as cdk.json says.",
+)
 @_override_option
 @context_option
 @json_option
-def plan(override: tuple[str, ...], context: str | None, as_json: bool) -> None:
+def plan(command: str | None, override: tuple[str, ...], context: str | None, as_json: bool) -> None:
     """Compare the app of this folder with the deployed stacks: what is replaced, lost or rejected; change nothing.
 
     The exit code is 0 if nothing is lost and AWS rejects nothing, else 1. It runs the app as 'cdk' does, and reads the
@@ -91,7 +97,7 @@ def plan(override: tuple[str, ...], context: str | None, as_json: bool) -> None:
     from training_cluster.cli.plan_output import plan_as_data, print_plan
     from training_workloads.cli.cluster_output import print_json
 
-    templates = app_templates(Path(), _overrides(override))
+    templates = app_templates(Path(), _overrides(override), command)
     with failures_as_lines():
         found = plan_deployment(Account(), templates, context)
     if as_json:

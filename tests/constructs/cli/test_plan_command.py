@@ -147,6 +147,23 @@ def test_a_zone_that_the_region_named_is_no_change(account: StubbedAccount, comm
         assert command("plan").code == code
 
 
+def test_a_folder_of_cdk_synth_is_read(account: StubbedAccount, command: Command, app: Path) -> None:
+    (app / "cdk.json").unlink()
+    (app / "cdk.out").mkdir()
+    (app / f"{STACK}.template.json").rename(app / "cdk.out/x.template.json")
+    for given in ("none", "cdk.out"):
+        code, _, err = command("plan", "--app", given)
+        assert code == 2, err
+    assert "'app' is 'cdk.out', but it has no manifest.json; give a folder that 'cdk synth' has written" in err
+    artifact = {
+        "type": "aws:cloudformation:stack",
+        "properties": {"templateFile": "x.template.json", "stackName": STACK},
+    }
+    (app / "cdk.out/manifest.json").write_text(json.dumps({"artifacts": {"Id": artifact}}))
+    answer_stack(account, {"Group": group("MAX_SIZE")})
+    assert command("plan", "--app", "cdk.out").code == 0
+
+
 def test_many_changes_of_one_kind_are_counted(account: StubbedAccount, command: Command, app: Path) -> None:
     def tables(tag: str) -> dict[str, Any]:
         return {f"T{n}": {"Type": "AWS::EC2::RouteTable", "Properties": {"Tags": [tag]}} for n in range(5)}
@@ -180,7 +197,8 @@ def test_the_page_has_every_rule_and_every_permission(root: Path) -> None:
     [
         (
             None,
-            "error: 'app' is 'cdk.json', but there is no such file; run it in the folder of your app, beside cdk.json",
+            "error: 'app' is 'cdk.json', but there is no such file; run it in the folder of your app, beside "
+            "cdk.json, or give '--app'",
         ),
         ("{", "error: cdk.json cannot be read: "),
         ("[]", 'error: cdk.json has no text "app"; add the command of your app'),
