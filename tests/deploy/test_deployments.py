@@ -268,7 +268,8 @@ def test_another_instance_type_makes_a_new_node_group(deployment: Deployment) ->
     before = deployment.state()
     deployment.change(**{"node_groups.gpu.instance_type": "p5.48xlarge"})
     code, changes, found = planned(deployment)
-    assert (code, found) == (0, [])
+    # The emulator has no API server that could name the jobs on the old nodes.
+    assert (code, found) == (0, ["unknown"])
     assert [action for action, kind in changes if kind == GROUP] == ["create", "remove"]
     deployment.deploy()
     change = difference(before, deployment.state())

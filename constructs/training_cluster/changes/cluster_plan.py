@@ -55,17 +55,19 @@ def plan_deployment(account: Account, templates: Mapping[str, Template], context
 
 def _planned(account: Account, name: str, template: Template) -> PlannedStack:
     deployed = find_stack(account, name)
-    old = _with_zones(account, deployed, deployed_template(account, name)) if deployed else {}
+    old = _with_zones(account, deployed, deployed_template(account, name), template) if deployed else {}
     return PlannedStack(name=name, deployed=deployed, old=old, new=template)
 
 
-def _with_zones(account: Account, stack: DeployedStack, template: Template) -> Template:
-    """Return a deployed template with the names of the zones that it takes from the region: names are compared."""
+def _with_zones(account: Account, stack: DeployedStack, template: Template, new: Template) -> Template:
+    """Return a deployed template that names the zones which the new one names: they may be the same."""
     resources = template.get("Resources", {})
     unnamed = {
         each.id: each.logical_id
         for each in stack.resources
-        if each.kind == SUBNET and not isinstance(value_at(resources.get(each.logical_id), _ZONE), str)
+        if each.kind == SUBNET
+        and isinstance(value_at(new.get("Resources", {}).get(each.logical_id), _ZONE), str)
+        and not isinstance(value_at(resources.get(each.logical_id), _ZONE), str)
     }
     if not unnamed:
         return template

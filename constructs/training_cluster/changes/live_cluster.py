@@ -36,8 +36,7 @@ class LiveCluster:
 
     def node_group(self, id: str) -> LiveNodeGroup | None:
         """Return a node group by its physical id, `cluster/name`; None if there is none."""
-        cluster, _, name = id.partition("/")
-        names = {"clusterName": cluster, "nodegroupName": name}
+        names = {"clusterName": self.stack.cluster_name, "nodegroupName": id.rpartition("/")[2]}
         found = self.account.find("eks", "describe_nodegroup", "ResourceNotFoundException", **names)
         if found is None:
             return None

@@ -145,6 +145,10 @@ def test_a_zone_that_the_region_named_is_no_change(account: StubbedAccount, comm
         answer_stack(account, {"Subnet": subnet({"Fn::Select": [0, {"Fn::GetAZs": ""}]})})
         account.answer_subnets({"SubnetId": "training/Subnet", "AvailabilityZone": zone})
         assert command("plan").code == code
+    # Where neither template names the zone, it is not asked for.
+    write(app, {"Subnet": subnet({"Fn::Select": [0, {"Fn::GetAZs": ""}]})})
+    answer_stack(account, {"Subnet": subnet({"Fn::Select": [0, {"Fn::GetAZs": ""}]})})
+    assert command("plan").code == 0
 
 
 def test_a_folder_of_cdk_synth_is_read(account: StubbedAccount, command: Command, app: Path) -> None:
