@@ -9,6 +9,8 @@ SHELL := bash
 # Exported: a shell reads the text as it is.
 export JOB ?= digits
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Python writes bytecode, whatever the machine says: every process would compile the AWS CDK, for 6 of its 8 seconds.
+export PYTHONDONTWRITEBYTECODE :=
 
 CDK := .setup/cdk.done
 TRAINING := .setup/training.done

@@ -37,6 +37,8 @@ if not _IS_WORKER:
     (_TEMPORARY / "pytest.ini").touch()
     # Otherwise CDK copies kubectl, 57 MB, into the folder of each synthesized app: 4 GB in tests/constructs alone.
     os.environ["CDK_CONTEXT_JSON"] = json.dumps({"aws:cdk:disable-asset-staging": True})
+    # CDK's validation of templates only warns, and takes two seconds of each process; `make scan` has the same rules.
+    os.environ["CDK_VALIDATION"] = "false"
 
 
 def pytest_unconfigure() -> None:
