@@ -9,6 +9,8 @@ SHELL := bash
 # Exported: a shell reads the text as it is.
 export JOB ?= digits
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Python writes bytecode, whatever the machine says: every process would compile the AWS CDK, for 6 of its 8 seconds.
+export PYTHONDONTWRITEBYTECODE :=
 
 CDK := .setup/cdk.done
 TRAINING := .setup/training.done
@@ -82,17 +84,17 @@ summary: $(CDK) ## Show the results and the next commands
 ##@ Development
 
 test: test-cdk test-training ## Run every fast test
+# More workers than cores: tests wait for programs, hosts and limits.
 # `make types` runs the test of the types that users see, where mypy knows those of the CDK.
 TEST_CDK = python -m pytest --ignore=tests/training --ignore=tests/containers --ignore=tests/deploy \
-	--ignore=$(USER_TYPES) -n 2 --dist loadfile
+	--ignore=$(USER_TYPES) --dist loadfile -n 3
 test-cdk: $(CDK) ## Run the fast tests of stacks, constructs and workloads
 	@$(TEST_CDK)
 TEST_TRAINING = .venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs \
 	--ignore=tests/training/torch_imagenet --dist loadfile
-# Three for two cores: these tests wait a third of their time, for ranks, hosts and limits.
 test-training: $(TRAINING) ## Run the fast tests of the training code
-	@$(TEST_TRAINING) -n 3 -m "not whole_run"
-test-runs: $(TRAINING) ## Train the programs on two ranks, stop, kill and resume them
+	@$(TEST_TRAINING) -n 4 -m "not whole_run"
+test-runs: $(TRAINING) ## Convert and train, on two ranks; stop, kill and resume the programs
 	@$(TEST_TRAINING) -n 2 -m whole_run
 
 # Each suite of test-long is a target whose comment is its line in the list.

@@ -1,5 +1,6 @@
 """Fixtures and settings of every test of the CDK side."""
 
+import gc
 import json
 import os
 import signal
@@ -37,6 +38,13 @@ if not _IS_WORKER:
     (_TEMPORARY / "pytest.ini").touch()
     # Otherwise CDK copies kubectl, 57 MB, into the folder of each synthesized app: 4 GB in tests/constructs alone.
     os.environ["CDK_CONTEXT_JSON"] = json.dumps({"aws:cdk:disable-asset-staging": True})
+    # CDK's validation of templates takes four seconds of each process; `make scan` has it, for every configuration.
+    os.environ["CDK_VALIDATION"] = "false"
+
+
+def pytest_collection_finish() -> None:
+    """Exempt modules and tests from the search for garbage: they stay until the end."""
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:

@@ -2,13 +2,10 @@
 
 import gc
 import itertools
-import os
-import select
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import tensorflow as tf
 
@@ -22,11 +19,9 @@ from training.runtime import (
     watchdog,
 )
 from training.runtime.errors import RankError
+from training.runtime.lost_launcher import end_with_the_launcher
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Task
-
-# Set for each rank by mpirun, and by horovodrun.
-_RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK")
 
 # XLA and the GPU's libraries report it within errors of other kinds.
 _WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "OUT_OF_MEMORY", "ALLOC_FAILED")
@@ -71,32 +66,6 @@ def train(make_task: Callable[[], Task], variables: Sequence[tf.Variable], stop:
     # Rank zero alone writes.
     if ranks.rank() == 0:
         tasks[-1].draw()
-
-
-def end_with_the_launcher() -> None:
-    """End this process, if a launcher started it, as soon as the other end of its output is closed.
-
-    It would keep its GPU, and write beside the ranks of the next launcher: `horovodrun` starts ranks by plain ssh, and
-    sshd does not end a program whose connection is lost. Open MPI ends the ranks of a lost `mpirun`, but one that hangs
-    in its exit would stay until its watchdog ends it, minutes later. An output into a file never ends a rank.
-    """
-    if not any(name in os.environ for name in _RANK_VARIABLES):
-        return
-    poll = select.poll()
-    # No events: poll always reports that the other end was closed. By number: `sys.stdout` may have been replaced.
-    poll.register(1, 0)
-
-    def wait() -> None:
-        if any(event == select.POLLNVAL for _, event in poll.poll()):
-            # It has no output.
-            return
-        with suppress(OSError):
-            reason = "the other end of this rank's output is closed, as when its launcher is lost: the rank ends"
-            os.write(2, f"error: {reason}\n".encode())
-        # Without cleaning up, which would wait for ranks that have ended too.
-        os._exit(1)
-
-    threading.Thread(target=wait, name="end-with-the-launcher", daemon=True).start()
 
 
 @contextmanager

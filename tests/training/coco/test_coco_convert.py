@@ -170,6 +170,7 @@ def test_rejects_other_annotations(converted: Path, tmp_path: Path) -> None:
         run(coco_data.write_folders(tmp_path / "source", files), tmp_path)
 
 
+@pytest.mark.whole_run
 def test_the_program_converts_with_several_processes(source: Path, converted: Path, tmp_path: Path) -> None:
     given = ["--source", source, "--output-dir", tmp_path, "--workers", "2", *coco_data.COUNTS]
     command = [sys.executable, "-m", "training.coco.convert", *map(str, given)]

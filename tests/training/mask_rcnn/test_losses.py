@@ -169,6 +169,7 @@ def test_mask_targets_are_the_objects_part_inside_the_proposal() -> None:
     assert columns[3].tolist() == [0] * 14 + [1] * 14
 
 
+@pytest.mark.whole_run
 def test_the_losses_fall_when_the_network_learns() -> None:
     model, batch = made_model(), made_batch(OBJECTS)
     optimizer = tf.keras.optimizers.SGD(0.02, momentum=0.9)

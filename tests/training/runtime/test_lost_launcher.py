@@ -12,7 +12,7 @@ from tests.training.mpirun import PATIENCE, ROOT, mpirun, mpirun_variables
 
 _RANK = """\
 import os, sys, time
-from training.runtime.training_run import end_with_the_launcher
+from training.runtime.lost_launcher import end_with_the_launcher
 end_with_the_launcher()
 print(os.getpid(), flush=True)
 time.sleep(float(sys.argv[1]))

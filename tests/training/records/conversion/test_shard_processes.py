@@ -50,6 +50,7 @@ def interrupt(given: list[str], output: Path, shards: int, number: int) -> tuple
     return process.returncode, stderr, time.monotonic() - started
 
 
+@pytest.mark.whole_run
 def test_resumes_an_interrupted_and_a_killed_run(long: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = tmp_path / "shards"
     given = command(
