@@ -12,7 +12,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from training_cluster.checks import Cluster, Key, KnownChecked, SecurityGroup, Subnets, Vpc, has, is_a
-from training_cluster.lifecycle import ClusterDefaults
+from training_cluster.lifecycle import ClusterDefaults, after_namespaces
 from training_cluster.network.security_group_rules import allow_tcp
 from training_cluster.network.training_network import private_subnets
 from training_cluster.stack_order import order_stacks
@@ -257,9 +257,9 @@ class ElasticVolume(Volume):
         )
         if isinstance(cluster, ClusterDefaults):
             cluster.require_efs_driver()
-        self._apply(
-            chart, namespace=namespace, after=(file_system, access_point, self._open_port(file_system.connections))
-        )
+        after = (file_system, access_point, self._open_port(file_system.connections))
+        self.manifest = self._apply("Resource", chart, after=after)
+        after_namespaces(self.manifest, cluster, namespace)
 
     def _open_port(self, connections: ec2.Connections) -> Construct:
         scope = Construct(self, "Ports")
