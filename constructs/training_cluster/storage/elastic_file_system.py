@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import cdk8s
 import jsii
-from aws_cdk import RemovalPolicy
+from aws_cdk import Aws, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
 from aws_cdk import aws_iam as iam
@@ -81,7 +81,7 @@ class ElasticFileSystem(efs.FileSystem):
             vpc: The VPC of the subnets.
             subnets: Subnets of its mount targets, one in each zone whose nodes mount it. Default: the VPC's private
                 subnets, or its isolated ones if it has no other.
-            for_sagemaker: Whether training jobs of SageMaker mount it: it then accepts clients without TLS, and as
+            for_sagemaker: Whether training jobs of SageMaker mount it: it then accepts clients without TLS and access
                 root. Default: clients use TLS, and none is root.
             encryption_key: Key of the stored files. Default: the account's key for EFS.
 
@@ -179,24 +179,32 @@ def _add_folder(file_system: efs.FileSystem) -> efs.AccessPoint:
 def _policy(*, for_sagemaker: bool) -> iam.PolicyDocument:
     """Let clients mount without IAM, through the mount target; those of a cluster with TLS, and not as root.
 
+    Those of a cluster mount an access point and so one folder, as its user. The root of the file system, where a client
+    chooses its user, is no access point.
+    https://docs.aws.amazon.com/efs/latest/ug/access-points-iam-policy.html
+
     A channel of a training job has no option for TLS or for an access point, and "POSIX permissions are ignored" in it:
     https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_FileSystemDataSource.html and
     https://docs.aws.amazon.com/sagemaker/latest/dg/security_iam_id-based-policy-examples.html (read 2026-11-23).
     https://docs.aws.amazon.com/efs/latest/ug/create-file-system-policy.html
     """
-    root = ["elasticfilesystem:ClientRootAccess"] if for_sagemaker else []
-    mount = iam.PolicyStatement(
-        principals=[iam.AnyPrincipal()],
-        actions=["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite", *root],
-        conditions={"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
-    )
+    actions = ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
+    via_target = {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}}
+    anyone = [iam.AnyPrincipal()]
+    if for_sagemaker:
+        actions.append("elasticfilesystem:ClientRootAccess")
+        mount = iam.PolicyStatement(principals=anyone, actions=actions, conditions=via_target)
+        return iam.PolicyDocument(statements=[mount])
+    points = f"arn:{Aws.PARTITION}:elasticfilesystem:{Aws.REGION}:{Aws.ACCOUNT_ID}:access-point/*"
+    via_point = {"StringLike": {"elasticfilesystem:AccessPointArn": points}}
+    mount = iam.PolicyStatement(principals=anyone, actions=actions, conditions=via_target | via_point)
     plain_text = iam.PolicyStatement(
         effect=iam.Effect.DENY,
-        principals=[iam.AnyPrincipal()],
+        principals=anyone,
         actions=["*"],
         conditions={"Bool": {"aws:SecureTransport": "false"}},
     )
-    return iam.PolicyDocument(statements=[mount] if for_sagemaker else [mount, plain_text])
+    return iam.PolicyDocument(statements=[mount, plain_text])
 
 
 def _elastic(name: str, file_system: Any) -> Problems:
