@@ -35,6 +35,10 @@ _VPC_CNI = {
     },
 }
 
+# https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html
+_CNI_SERVICE_ACCOUNT = "aws-node"
+_CNI_POLICY = "AmazonEKS_CNI_Policy"
+
 # https://docs.aws.amazon.com/eks/latest/userguide/efs-csi.html
 _EFS_DRIVER = "aws-efs-csi-driver"
 _EFS_SERVICE_ACCOUNT = "efs-csi-controller-sa"
@@ -58,9 +62,14 @@ class Addons(Construct):
 def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str) -> Addons:
     """Add the add-ons that a node needs to become ready: addresses for pods, services, and roles for pods."""
     addons = Addons(scope, id, cluster=cluster, kubernetes_version=kubernetes_version)
-    addons.add("vpc-cni", _VPC_CNI)
+    agent = addons.add("eks-pod-identity-agent")
     addons.add("kube-proxy")
-    addons.add("eks-pod-identity-agent")
+    # The add-on after its role: a pod that starts before the association runs without it. The role of a node, which
+    # waits for all of these, loses the right afterwards. docs/adr/0032-the-cni-has-its-own-role.md
+    role = PodRole(addons, "CniRole", cluster=cluster, namespace="kube-system", service_account=_CNI_SERVICE_ACCOUNT)
+    role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_CNI_POLICY))
+    suppress_policy(role, "maintained by AWS for this add-on, whose new releases may call more", _CNI_POLICY)
+    addons.add("vpc-cni", _VPC_CNI).node.add_dependency(agent, role)
     return addons
 
 
