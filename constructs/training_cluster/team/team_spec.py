@@ -7,11 +7,10 @@ from pydantic import Field
 
 from training_cluster.identity.folder_access import Folder
 from training_cluster.identity.principal_arns import PrincipalArns
-from training_cluster.monitoring.alarms import Email
 from training_workloads.mpijob.programs import UID
 from training_workloads.names import dns_label
 from training_workloads.spec import Checked, Spec
-from training_workloads.validation import MISSING, Path, Problem, Problems, at_least
+from training_workloads.validation import Problem, Problems, at_least
 
 __all__ = ["TEAM_FOLDER", "TeamSpec", "separate_teams"]
 
@@ -35,9 +34,6 @@ class TeamSpec(Spec):
         gpus: GPUs that the team has by right, by node group, such as `{gpu: 8}`. It borrows what other teams do not
             use, and gives that back when they need it. Default: none by right.
         prefix: Folder of the bucket with the team's data, and no other team's. Default: `teams/<name>`.
-        monthly_budget_usd: Cost of the team's GPUs in US dollars a month; `alarm_email` gets a message when the team
-            spends more. Default: no budget.
-        alarm_email: Address that gets the messages on the budget. Default: none.
     """
 
     user_id: Annotated[int, Checked(at_least, _FIRST_USER, _LAST_USER)] = Field(examples=[str(_FIRST_USER)])
@@ -45,8 +41,6 @@ class TeamSpec(Spec):
     member_arns: PrincipalArns = Field(default=(), examples=[_MEMBERS])
     gpus: dict[str, Annotated[int, Checked(at_least, 1)]] = Field(default={}, examples=["{gpu: 8}"])
     prefix: Folder | None = Field(default=None, examples=["teams/vision"])
-    monthly_budget_usd: Annotated[int, Checked(at_least, 1)] | None = Field(default=None, examples=["20000"])
-    alarm_email: Email | None = Field(default=None, examples=["vision@example.com"])
 
     def namespace_of(self, name: str) -> str:
         """Return the namespace of the team of this name."""
@@ -55,15 +49,6 @@ class TeamSpec(Spec):
     def prefix_of(self, name: str) -> str:
         """Return the folder of the team of this name, without a slash at its ends."""
         return (self.prefix or f"{TEAM_FOLDER}/{name}").strip("/")
-
-
-@TeamSpec.rule
-def budget_has_a_reader(team: TeamSpec) -> Problems:
-    """A budget without an address limits nothing."""
-    if team.monthly_budget_usd is not None and team.alarm_email is None:
-        allowed, fix = "monthly_budget_usd needs it", "add the address that gets the messages"
-        related: tuple[Path, ...] = (("monthly_budget_usd",),)
-        yield Problem(path=("alarm_email",), given=MISSING, allowed=allowed, fix=fix, related=related)
 
 
 def separate_teams(teams: Mapping[str, TeamSpec]) -> Problems:
