@@ -106,6 +106,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         self._keep_logs_behind_the_cluster()
         self._suppress_findings()
         self._add_system(subnets, efs=props.efs)
+        self.administrators = tuple(props.admin_arns)
         self._add_administrators(props.admin_arns)
 
     @classmethod
