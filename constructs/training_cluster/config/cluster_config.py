@@ -7,10 +7,11 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from training_cluster.cluster.access import AdminArns, PublicCidrs, public_access_is_limited
+from training_cluster.cluster.access import PublicCidrs, public_access_is_limited
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, SageMakerConfig, SiteConfig
 from training_cluster.identity.job_identity import JobIdentitySpec
+from training_cluster.identity.principal_arns import PrincipalArns
 from training_cluster.monitoring.alarms import Email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses
 from training_cluster.network.training_network import DEFAULT_ZONES, region_of
@@ -121,7 +122,7 @@ class ClusterConfig(SiteConfig):
     pre_pull_images: Images = Field(default=(), examples=["[111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1]"])
     public_access_cidrs: PublicCidrs = Field(default=(), examples=["[203.0.113.7/32]"])
     allow_any_address: bool = False
-    admin_arns: AdminArns = Field(default=(), examples=["[arn:aws:iam::111122223333:role/Admin]"])
+    admin_arns: PrincipalArns = Field(default=(), examples=["[arn:aws:iam::111122223333:role/Admin]"])
     service_accounts: dict[_ServiceAccountName, JobIdentitySpec] = Field(
         default={}, examples=["trainer: {prefix: runs}"]
     )

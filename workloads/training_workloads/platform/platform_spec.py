@@ -13,6 +13,7 @@ __all__ = [
     "MPI_JOB_DEFINITION",
     "MPI_OPERATOR",
     "MPI_OPERATOR_NAMESPACE",
+    "MPI_OPERATOR_USER",
     "NVIDIA_DEVICE_PLUGIN",
     "PARTS",
     "PLATFORM_FILES",
@@ -21,6 +22,9 @@ __all__ = [
 
 #: Where the operator runs; jobs run in any namespace.
 MPI_OPERATOR_NAMESPACE = "mpi-operator"
+
+#: The operator as a user of the API.
+MPI_OPERATOR_USER = f"system:serviceaccount:{MPI_OPERATOR_NAMESPACE}:mpi-operator"
 
 #: The parts that a cluster can have or not; `parts` has their charts.
 MPI_OPERATOR = "mpi-operator"
