@@ -31,6 +31,8 @@ ADDRESSES_PER_NODE = 1 + _ADDRESSES_FOR_PODS + _SPARE_ADDRESSES
 # The add-on's schema accepts strings only (`aws eks describe-addon-configuration --addon-name vpc-cni`); their meaning:
 # https://github.com/aws/amazon-vpc-cni-k8s#cni-configuration-variables
 _VPC_CNI_ENVIRONMENT = {
+    # Its default is DEBUG. A changed setting restarts the pods of a deployed cluster, which get the role below by that.
+    "AWS_VPC_K8S_CNI_LOGLEVEL": "INFO",
     # Jumbo frames, which all GPU types have: NCCL over TCP and Lustre move large messages.
     "AWS_VPC_ENI_MTU": str(JUMBO_FRAME_BYTES),
     # A number of addresses instead of a whole interface full, which is 50 on a p4d.

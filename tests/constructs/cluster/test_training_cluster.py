@@ -166,6 +166,7 @@ def test_the_cni_enforces_policies_and_saves_addresses(template: assertions.Temp
     assert values == {
         "enableNetworkPolicy": "true",
         "env": {
+            "AWS_VPC_K8S_CNI_LOGLEVEL": "INFO",
             "AWS_VPC_ENI_MTU": "9001",
             "MINIMUM_IP_TARGET": "16",
             "WARM_IP_TARGET": "4",
