@@ -16,7 +16,7 @@ from training_cluster.lifecycle import ClusterDefaults, after_namespaces
 from training_cluster.network.security_group_rules import allow_tcp
 from training_cluster.network.training_network import private_subnets
 from training_cluster.stack_order import order_stacks
-from training_cluster.storage.cluster_volume import Volume, valid_nodes
+from training_cluster.storage.cluster_volume import Volume, share_with_teams, valid_nodes
 from training_workloads.jobs.volumes import EFS_CLAIM
 from training_workloads.keywords import checked, keywords_of
 from training_workloads.mpijob.programs import UID
@@ -222,6 +222,7 @@ class ElasticVolume(Volume):
     """The file system as a static volume and a claim in the cluster, with NFS open to the nodes.
 
     Attributes:
+        file_system: The file system.
         manifest: The volume and the claim.
     """
 
@@ -255,6 +256,7 @@ class ElasticVolume(Volume):
         check(_needed_access_point(access_point, file_system), valid_nodes("cluster", cluster, file_system))
         shown: Any = access_point or file_system
         super().__init__(scope, id, cluster=cluster, file_system=file_system, claim=claim)
+        self.file_system = file_system
         chart = EfsVolumeChart(
             cdk8s.App(),
             "Volume",
@@ -268,6 +270,7 @@ class ElasticVolume(Volume):
         after = (file_system, access_point, self._open_port(file_system.connections))
         self.manifest = self._apply("Resource", chart, after=after)
         after_namespaces(self.manifest, cluster, namespace)
+        share_with_teams(self, cluster)
 
     def _open_port(self, connections: ec2.Connections) -> Construct:
         scope = Construct(self, "Ports")

@@ -77,6 +77,10 @@ def add_static_volume(
             mount_options=mount_options,
             persistent_volume_reclaim_policy="Retain",
             storage_class_name="",
+            # Otherwise a claim of another namespace that names the volume could be first, and get it.
+            claim_ref=k8s.ObjectReference(
+                api_version="v1", kind="PersistentVolumeClaim", name=claim, namespace=namespace
+            ),
             csi=source,
         ),
     )
@@ -112,6 +116,8 @@ class LustreVolumeChart(cdk8s.Chart):
         capacity_gib: int | str,
         claim: str = LUSTRE_CLAIM,
         namespace: str = DEFAULT_NAMESPACE,
+        folder: str = "",
+        read_only: bool = False,
     ) -> None:
         """Define the chart.
 
@@ -122,18 +128,24 @@ class LustreVolumeChart(cdk8s.Chart):
             capacity_gib: Storage capacity in GiB, as the volume shows it; text where only the deployment knows it.
             claim: Name of the claim, and of its volume, which contains the namespace's name too outside of `default`.
             namespace: Namespace of the claim, and so of the jobs.
+            folder: Folder that the pods see as the root, without a slash first; it must exist when a pod starts.
+                Default: the root of the file system.
+            read_only: Whether no pod can write.
 
         Raises:
             InputError: A name is not one of Kubernetes.
         """
         super().__init__(scope, id)
+        # The driver mounts `<DNS name>@tcp:/<mount name>`, and Lustre a folder below the name as a root that cannot be
+        # left (https://github.com/kubernetes-sigs/aws-fsx-csi-driver/blob/master/pkg/driver/node.go, read 2026-11-28).
+        # The kubelet takes volumes of one handle for one volume.
         source = k8s.CsiPersistentVolumeSource(
             driver="fsx.csi.aws.com",
-            volume_handle=file_system_id,
-            volume_attributes={"dnsname": dns_name, "mountname": mount_name},
+            volume_handle=f"{file_system_id}/{volume_name(claim, namespace)}" if folder else file_system_id,
+            volume_attributes={"dnsname": dns_name, "mountname": f"{mount_name}/{folder}" if folder else mount_name},
         )
-        # File locks work across nodes.
-        options = ["flock"]
+        # File locks work across nodes. `readOnly` of the source reaches no mount: the pod's own decides there.
+        options = ["flock", *(["ro"] if read_only else [])]
         capacity = f"{capacity_gib}Gi"
         add_static_volume(self, source, claim=claim, namespace=namespace, capacity=capacity, mount_options=options)
 
