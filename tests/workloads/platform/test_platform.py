@@ -127,6 +127,12 @@ def test_the_lustre_volume_is_static_and_retained() -> None:
     assert volume["spec"] == {
         "accessModes": ["ReadWriteMany"],
         "capacity": {"storage": "2400Gi"},
+        "claimRef": {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "name": "training-lustre",
+            "namespace": "default",
+        },
         "csi": {
             "driver": "fsx.csi.aws.com",
             "volumeHandle": "fs-1",
