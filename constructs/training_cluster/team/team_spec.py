@@ -102,7 +102,7 @@ def _separate(name: str, team: TeamSpec, other: str, its: TeamSpec) -> Problems:
     folders = team.prefix_of(name), its.prefix_of(other)
     if in_folder(*folders) or in_folder(*reversed(folders)):
         allowed, fix = f"the team {other!r} has {folders[1]!r}", "give each team a folder outside of the others'"
-        yield Problem(path=("prefix",), given=folders[0], allowed=allowed, fix=fix)
+        yield Problem(path=("prefix",), given=team.prefix or folders[0], allowed=allowed, fix=fix)
 
 
 def in_folder(folder: str, parent: str) -> bool:
