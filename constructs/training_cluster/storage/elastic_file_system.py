@@ -81,8 +81,8 @@ class ElasticFileSystem(efs.FileSystem):
             vpc: The VPC of the subnets.
             subnets: Subnets of its mount targets, one in each zone whose nodes mount it. Default: the VPC's private
                 subnets, or its isolated ones if it has no other.
-            for_sagemaker: Whether training jobs of SageMaker mount it: it then accepts clients without TLS and access
-                root. Default: clients use TLS, and none is root.
+            for_sagemaker: Whether training jobs of SageMaker mount it: it then accepts clients without TLS or an
+                access point, and as root. Default: clients use both, and none is root.
             encryption_key: Key of the stored files. Default: the account's key for EFS.
 
         Raises:

@@ -95,7 +95,7 @@ class LustreVolume(Volume):
         volume = LustreVolumeChart(cdk8s.App(), "Volume", **lustre, namespace=props.namespace)
         self.manifest = self._apply("Resource", volume, after=after)
         after_namespaces(self.manifest, self._cluster, props.namespace)
-        # A manifest of its own: that of the volume deletes what left it, which the Job once was.
+        # A separate manifest: that of the volume deletes what left it, as the Job of an earlier release.
         folders = LustreFoldersChart(cdk8s.App(), "Folders", **lustre, mirror=props.mirror)
         self.folders = self._apply("Folders", folders, after=after)
         after_admission(self.folders, self._cluster)

@@ -25,7 +25,7 @@ def script(**options: Any) -> str:
     return str(container["command"][-1])
 
 
-def test_a_job_as_root_in_a_namespace_of_its_own() -> None:
+def test_a_job_as_root_in_a_separate_namespace() -> None:
     namespace, volume, claim, job = documents = made()
     for document in documents:
         check_manifest(document)

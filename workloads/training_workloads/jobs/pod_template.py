@@ -26,7 +26,7 @@ UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["AL
 # only cost a warning of mpirun, since Linux places memory near the core that first writes to it.
 _SECURITY = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
 
-# ssh asks /etc/passwd for the user of a number, and an image knows that of its own user alone. So the pod of another
+# ssh asks /etc/passwd for the user of a number, and an image knows no user but its. So the pod of another
 # user brings the file: an annotation that the pod reads as one. It has the user's name and home of our images.
 _PASSWD = "training-cluster/passwd"
 _PASSWD_VOLUME = "passwd"
