@@ -10,7 +10,7 @@ from tests.stacks.deployments import Deployment, deployments
 from tests.stacks.templates import SCENARIOS
 from tests.stacks.templates import templates as templates_of
 from training_cluster import ClusterConfig, NodeRepair
-from training_cluster.config import GpuNodeGroupConfig, JobIdentitySpec, JobQueueSpec, LustreConfig
+from training_cluster.config import GpuNodeGroupConfig, JobIdentitySpec, JobQueueSpec, LustreConfig, TeamSpec
 from training_workloads.spec import Spec
 
 #: What others may import of the key, the bucket and the images.
@@ -29,6 +29,7 @@ SECTIONS: dict[str, type[Spec]] = {
     "lustre.": LustreConfig,
     "job_queue.": JobQueueSpec,
     "service_accounts.trainer.": JobIdentitySpec,
+    "teams.vision.": TeamSpec,
 }
 
 

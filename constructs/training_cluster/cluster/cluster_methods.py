@@ -252,7 +252,7 @@ class ClusterMethods(ClusterDefaults):
             storage.add(volume)
 
     def _share(self, queue: JobQueue) -> SharedCluster:
-        """Return what the teams have in common; the first team defines it."""
+        """Return the parts that the teams have in common; the first team defines them."""
         if not self._shared:
             shared = SharedCluster(self._scope, "Shared", cluster=self.as_cluster, queue_name=queue.queue_name)
             shared.add_namespaces(self.namespaces.names if self.namespaces else ())

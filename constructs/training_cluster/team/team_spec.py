@@ -21,7 +21,7 @@ _RESERVED_NAMESPACES = ("default", *SYSTEM_NAMESPACES)
 #: The folder of the bucket with the folders of the teams.
 TEAM_FOLDER = "teams"
 
-# User 1000 is that of the images and of jobs outside teams, 65534 nobody's.
+# User 1000 is that of the images and of jobs outside teams, 65534 the kernel's for files without an owner.
 _FIRST_USER, _LAST_USER = UID + 1, 65533
 
 _MEMBERS = "[arn:aws:iam::111122223333:role/Vision]"
@@ -97,7 +97,7 @@ def _separate(name: str, team: TeamSpec, other: str, its: TeamSpec) -> Problems:
         allowed, fix = f"it is that of the team {other!r}, whose files it owns", "give each team another number"
         yield Problem(path=("user_id",), given=team.user_id, allowed=allowed, fix=fix)
     if (namespace := team.namespace_of(name)) == its.namespace_of(other):
-        allowed, fix = f"it is that of the team {other!r}", "give each team a namespace of its own"
+        allowed, fix = f"it is that of the team {other!r}", "give each team another namespace"
         yield Problem(path=("namespace",), given=namespace, allowed=allowed, fix=fix)
     folders = team.prefix_of(name), its.prefix_of(other)
     if in_folder(*folders) or in_folder(*reversed(folders)):

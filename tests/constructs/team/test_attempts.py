@@ -214,7 +214,7 @@ BORDER: dict[str, tuple[Attempt, Any]] = {
         [False, True],
     ),
     "workers of a job reach each other": (lambda api: reaches_speech(api, "speech", SPEECH_JOB), True),
-    "a pod without a policy of its own": (lambda api: api.connects(("speech", {}), ("vision", {})), False),
+    "a pod without a separate policy": (lambda api: api.connects(("speech", {}), ("vision", {})), False),
     "asks for a name": (lambda api: api.connects(("vision", {}), ("kube-system", {"k8s-app": "kube-dns"})), True),
     "opens the own namespace by a policy": (lambda api: api.may(VISION, "create", POLICIES, "vision"), True),
     "opens another namespace by a policy": (lambda api: api.may(VISION, "create", POLICIES, "speech"), False),

@@ -140,8 +140,7 @@ def test_a_service_account_waits_for_the_namespace(cluster: TrainingCluster, sit
         ),
         (
             {"user_id": 2002, "namespace": "vision"},
-            "'speech.namespace' is 'vision', but it is that of the team 'vision'; give each team a namespace of its "
-            "own",
+            "'speech.namespace' is 'vision', but it is that of the team 'vision'; give each team another namespace",
         ),
         (
             {"user_id": 2002, "namespace": "default"},

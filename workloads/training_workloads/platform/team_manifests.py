@@ -79,7 +79,7 @@ def _no_pods(scope: str, operator: str = "Exists") -> dict[str, Any]:
 
 
 def _rules() -> list[dict[str, Any]]:
-    """Return what EKS's policy for editors leaves out: the MPIJobs, and a look at the queue."""
+    """Return the rights that EKS's policy for editors leaves out: those on MPIJobs, and a look at the queue."""
     return [
         {"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"], "verbs": _WRITE},
         {"apiGroups": ["kubeflow.org"], "resources": ["mpijobs/status"], "verbs": ["get"]},
