@@ -29,6 +29,7 @@ from training_workloads import (
     TorchElasticJob,
     TorchElasticJobSpec,
 )
+from training_workloads.lint import lint_manifest
 
 KINDS: dict[str, tuple[Callable[..., Any], Callable[..., Construct]]] = {
     "horovod": (HorovodJobSpec, HorovodJob),
@@ -365,6 +366,28 @@ def test_every_pod_of_a_job_runs_as_the_user_that_is_given(kind: str) -> None:
                 "readOnly": True,
             } in container["volumeMounts"]
     assert "'runAsUser': 1000" not in str(made)
+
+
+def test_a_program_of_another_user_has_a_home_where_it_may_write() -> None:
+    (worker,) = [
+        pod
+        for pod in pods(manifests("torch", {**PLAIN["torch"], "instance_type": "p3.2xlarge", "user_id": 7}))
+        if pod["spec"]["containers"][0]["name"] == "worker"
+    ]
+    assert {"name": "HOME", "value": "/tmp"} in worker["spec"]["containers"][0]["env"]
+    own = PLAIN["torch"] | {"environment": {"HOME": "/fsx/home"}, "instance_type": "p3.2xlarge", "user_id": 7}
+    variables = str(manifests("torch", own))
+    assert variables.count("'name': 'HOME', 'value': '/fsx/home'") == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_lint_warns_of_another_user(kind: str) -> None:
+    arguments = PLAIN[kind] | ({"instance_type": "p4d.24xlarge"} if kind in (*ON_GPUS, "torch") else {})
+    before, after = (
+        [finding for document in manifests(kind, given) for finding in lint_manifest(document)]
+        for given in (arguments, arguments | {"user_id": 1001})
+    )
+    assert [finding.rule for finding in after] == [finding.rule for finding in before]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -58,6 +58,7 @@ def pod_template(
     labels: dict[str, str] | None = None,
     annotations: dict[str, str] | None = None,
     may_move: bool = False,
+    ssh: bool = False,
     **fields: Any,
 ) -> dict[str, Any]:
     """Return a pod template with one container, for a non-root user.
@@ -69,6 +70,7 @@ def pod_template(
         labels: Labels of the pod. Default: those of its controller.
         annotations: Annotations of the pod, beside those that keep it on its node. Default: none.
         may_move: Whether an autoscaler may move the pod to another node.
+        ssh: Whether ssh starts the programs of the container: their home is that of /etc/passwd.
         fields: Further fields of the pod's spec.
     """
     # Jobs do not call the API of Kubernetes; Pod Identity gives a service account's permissions another way.
@@ -85,17 +87,17 @@ def pod_template(
     stays = {SAFE_TO_EVICT: "true"} if may_move else {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"}
     metadata = {"annotations": stays | (annotations or {})} | ({"labels": labels} if labels else {})
     template = {"metadata": metadata, "spec": spec | fields}
-    return template if user_id == UID else _with_user(template, user_id)
+    return template if user_id == UID else _with_user(template, user_id, home=None if ssh else _OTHER_HOME)
 
 
-def _with_user(template: dict[str, Any], user_id: int) -> dict[str, Any]:
+def _with_user(template: dict[str, Any], user_id: int, *, home: str | None) -> dict[str, Any]:
     """Add a user to the containers of a pod, in the file that ssh and getpwuid(3) read."""
     metadata, spec = template["metadata"], template["spec"]
     user = f"{USER}:x:{user_id}:{user_id}::{HOME}:/bin/bash\n"
     field = {"fieldRef": {"fieldPath": f"metadata.annotations['{_PASSWD}']"}}
     volume = {"name": _PASSWD_VOLUME, "downwardAPI": {"items": [{"path": _PASSWD_VOLUME, **field}]}}
     changed = {
-        kind: [_with_home(container) for container in spec[kind]]
+        kind: [_as_user(container, home) for container in spec[kind]]
         for kind in ("initContainers", "containers")
         if kind in spec
     }
@@ -105,11 +107,10 @@ def _with_user(template: dict[str, Any], user_id: int) -> dict[str, Any]:
     }
 
 
-def _with_home(container: dict[str, Any]) -> dict[str, Any]:
+def _as_user(container: dict[str, Any], home: str | None) -> dict[str, Any]:
     mount = {"name": _PASSWD_VOLUME, "mountPath": "/etc/passwd", "subPath": _PASSWD_VOLUME, "readOnly": True}
+    mounts = [*container.get("volumeMounts", []), mount]
     variables = container.get("env", [])
-    own = any(variable["name"] == "HOME" for variable in variables)
-    return container | {
-        "env": variables if own else [*variables, {"name": "HOME", "value": _OTHER_HOME}],
-        "volumeMounts": [*container.get("volumeMounts", []), mount],
-    }
+    if home is None or any(variable["name"] == "HOME" for variable in variables):
+        return container | {"volumeMounts": mounts}
+    return container | {"env": [*variables, {"name": "HOME", "value": home}], "volumeMounts": mounts}
