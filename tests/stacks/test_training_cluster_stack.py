@@ -174,7 +174,8 @@ def test_pods_let_go_of_lustre_before_its_driver_goes(cluster_template: assertio
     (driver,) = [id for id, addon in addons if addon["Properties"]["AddonName"] == "aws-fsx-csi-driver"]
     manifests = resources(cluster_template, "Custom::AWSCDK-EKS-KubernetesResource").values()
     volumes = [manifest for manifest in manifests if "fsx.csi.aws.com" in json.dumps(manifest["Properties"])]
-    assert len(volumes) == len(resources(cluster_template, "AWS::FSx::FileSystem"))
+    # That of the jobs, and that of the Job which makes their folders.
+    assert len(volumes) == 2 * len(resources(cluster_template, "AWS::FSx::FileSystem"))
     assert all(driver in volume["DependsOn"] for volume in volumes)
 
 

@@ -109,7 +109,9 @@ class TeamStorage(Construct):
         own(self, self._cluster, f"volume {volume_name(claim, self._team.namespace)}")
 
     def _apply(self, scope: Construct, id: str, chart: cdk8s.Chart) -> eks.KubernetesManifest:
-        return apply_manifest(scope, id, cluster=self._cluster, documents=chart.to_json())
+        # The namespace of the Jobs that make folders is of the volume, which is applied before.
+        documents = [document for document in chart.to_json() if document["kind"] != "Namespace"]
+        return apply_manifest(scope, id, cluster=self._cluster, documents=documents)
 
     def _in_namespace(self, manifest: eks.KubernetesManifest, *, after: Construct) -> None:
         manifest.node.add_dependency(after)
