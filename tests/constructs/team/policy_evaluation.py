@@ -44,7 +44,7 @@ def _applies(statement: Mapping[str, Any], action: str, resource: str, context: 
     return (
         any(fnmatchcase(action.lower(), each.lower()) for each in _listed(statement["Action"]))
         and any(fnmatchcase(resource, each) for each in _listed(statement.get("Resource", "*")))
-        and all(_holds(*condition, context) for condition in statement.get("Condition", {}).items())
+        and all(_holds(operator, keys, context) for operator, keys in statement.get("Condition", {}).items())
     )
 
 

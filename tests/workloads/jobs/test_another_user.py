@@ -40,8 +40,10 @@ exit 1
 @pytest.fixture
 def passwd(tmp_path: Path) -> Path:
     chart = cdk8s.Testing.chart()
-    values = {"name": "job", "image": "image:1", "instance_type": "p3.2xlarge", "command": ("true",), "workers": 1}
-    HorovodJob(chart, "Job", spec=HorovodJobSpec(**values, user_id=1001))
+    spec = HorovodJobSpec(
+        name="job", image="image:1", instance_type="p3.2xlarge", command=("true",), workers=1, user_id=1001
+    )
+    HorovodJob(chart, "Job", spec=spec)
     job = cdk8s.Testing.synth(chart)[0]
     metadata = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["metadata"]
     path = tmp_path / "passwd"

@@ -322,14 +322,14 @@ def test_arguments_render_a_valid_manifest_or_are_rejected(kind: str, data: st.D
         check_manifest(document)
 
 
-def pods(made: Any) -> list[dict[str, Any]]:
+def pod_templates(made: Any) -> list[dict[str, Any]]:
     """Return the templates of all pods in some manifests: what has containers, with its metadata."""
     if isinstance(made, list):
-        return [pod for each in made for pod in pods(each)]
+        return [pod for each in made for pod in pod_templates(each)]
     if not isinstance(made, dict):
         return []
     own = [made] if "containers" in made.get("spec", {}) else []
-    return [*own, *(pod for value in made.values() for pod in pods(value))]
+    return [*own, *(pod for value in made.values() for pod in pod_templates(value))]
 
 
 OF_A_TEAM = {**PLAIN, "train job": PLAIN["torch"] | {"max_workers": None, "kind": "TrainJob"}} | {
@@ -346,7 +346,7 @@ def test_every_pod_of_a_job_runs_as_the_user_that_is_given(kind: str) -> None:
     made = manifests(spec, arguments)
     for document in made:
         check_manifest(document)
-    found = pods(made)
+    found = pod_templates(made)
     assert found
     for pod in found:
         security = pod["spec"]["securityContext"]
@@ -371,7 +371,7 @@ def test_every_pod_of_a_job_runs_as_the_user_that_is_given(kind: str) -> None:
 def test_a_program_of_another_user_has_a_home_where_it_may_write() -> None:
     (worker,) = [
         pod
-        for pod in pods(manifests("torch", {**PLAIN["torch"], "instance_type": "p3.2xlarge", "user_id": 7}))
+        for pod in pod_templates(manifests("torch", {**PLAIN["torch"], "instance_type": "p3.2xlarge", "user_id": 7}))
         if pod["spec"]["containers"][0]["name"] == "worker"
     ]
     assert {"name": "HOME", "value": "/tmp"} in worker["spec"]["containers"][0]["env"]
