@@ -46,11 +46,12 @@ def objects(namespace: str, user: int) -> dict[str, dict[str, Any]]:
     return made
 
 
-def job(user: int = 2001, *, queue: str | None = "gpu", suspend: bool = True) -> dict[str, Any]:
+def job(user: int = 2001, *, queue: str | None = "gpu", suspend: bool = True, workers: int = 2) -> dict[str, Any]:
     """Return an MPIJob as Kueue's webhook leaves it."""
     made = objects("vision", user)["MPIJob"]
     made["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
     made["spec"]["runPolicy"]["suspend"] = suspend
+    made["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = workers
     return made
 
 
@@ -72,6 +73,7 @@ def service(**spec: Any) -> dict[str, Any]:
     return {"spec": spec}
 
 
+LUSTRE = {"name": "data", "csi": {"driver": "fsx.csi.aws.com", "volumeAttributes": {"mountname": "abcdefgh"}}}
 FAR = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"namespaces": ["speech"]}]}}
 
 SPEECH_JOB = {"training.kubeflow.org/job-name": "digits"}
@@ -144,6 +146,10 @@ ESCAPES: dict[str, tuple[Attempt, Any]] = {
         lambda api: api.create(VISION, PODS, pod(context={"runAsUser": 1000, "runAsGroup": 1000}), "vision"),
         "admission policy",
     ),
+    "with the file system of another team": (
+        lambda api: api.create(VISION, PODS, pod(volumes=[LUSTRE]), "vision"),
+        "admission policy",
+    ),
     "as the operator": (lambda api: api.may(VISION, "impersonate", ("", "serviceaccounts"), "mpi-operator"), False),
 }
 QUEUE: dict[str, tuple[Attempt, Any]] = {
@@ -161,6 +167,10 @@ QUEUE: dict[str, tuple[Attempt, Any]] = {
     ),
     "starts the own job that waits": (
         lambda api: api.update(VISION, MPI_JOBS, job(suspend=False), job(), "vision"),
+        "admission policy",
+    ),
+    "more pods for the own job that runs": (
+        lambda api: api.update(VISION, MPI_JOBS, job(suspend=False, workers=9), job(suspend=False), "vision"),
         "admission policy",
     ),
     "a bare pod with the label of the queue": (

@@ -31,6 +31,7 @@ BY_JOB = "a pod on GPU nodes, by its devices"
 SEES = "each container of a pod on GPU nodes requests nvidia.com/gpu"
 SCHEDULER = "the scheduler chooses the node"
 QUEUE = "a job with GPUs waits in the queue"
+GROWN = "a job with GPUs that runs has the pods"
 KUEUE_STARTS = "Kueue alone starts a job with GPUs"
 
 
@@ -49,6 +50,16 @@ def mpi_job(gpus: int = 8, *, queue: str | None = "gpu", suspend: bool = True) -
     metadata = {"name": "train", "labels": {"kueue.x-k8s.io/queue-name": queue} if queue else {}}
     roles = {"Launcher": {"template": pod()}, "Worker": {"replicas": 2, "template": pod(gpus)}}
     return {"metadata": metadata, "spec": {"runPolicy": {"suspend": suspend}, "mpiReplicaSpecs": roles}}
+
+
+def with_pods(made: dict[str, Any], number: int, image: str = "debian") -> dict[str, Any]:
+    """Return a job with a number of pods, by its kind's field."""
+    changed = copy.deepcopy(made)
+    roles = changed["spec"].get("mpiReplicaSpecs")
+    part = roles["Worker"] if roles else changed["spec"]
+    part["replicas" if roles else "parallelism"] = number
+    next(pods(part))["containers"][0]["image"] = image
+    return changed
 
 
 def job(gpus: int = 8, *, queue: str | None = "gpu", suspend: bool = True) -> dict[str, Any]:
@@ -212,8 +223,8 @@ def test_a_job_with_gpus_waits_in_the_queue(kind: str, values: dict[str, Any], w
         ({"suspend": False}, {"suspend": False}, MEMBER, None),
         ({"suspend": False}, {}, KUEUE, None),
         ({}, {"queue": None}, MEMBER, QUEUE),
-        ({"gpus": 0, "queue": None, "suspend": False}, {"suspend": False}, MEMBER, KUEUE_STARTS),
-        ({"gpus": 0, "suspend": False}, {"suspend": False}, MEMBER, KUEUE_STARTS),
+        ({"gpus": 0, "queue": None, "suspend": False}, {"suspend": False}, MEMBER, GROWN),
+        ({"gpus": 0, "suspend": False}, {"suspend": False}, MEMBER, GROWN),
     ],
 )
 def test_kueue_alone_starts_a_job_with_gpus(
@@ -221,6 +232,46 @@ def test_kueue_alone_starts_a_job_with_gpus(
 ) -> None:
     make = MAKERS[kind]
     check(rejected(RESOURCES[kind], make(**new), user, old=make(**old)), wanted)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(
+    ("number", "image", "wanted"), [(2, "debian", None), (1, "debian", None), (3, "debian", GROWN), (2, "cuda", GROWN)]
+)
+def test_a_job_that_runs_gets_no_more_pods_and_no_others(
+    kind: str, number: int, image: str, wanted: str | None
+) -> None:
+    running = with_pods(MAKERS[kind](suspend=False), 2)
+    check(rejected(RESOURCES[kind], with_pods(running, number, image), old=running), wanted)
+    check(rejected(RESOURCES[kind], with_pods(running, number, image), KUEUE, old=running), None)
+    waiting = with_pods(MAKERS[kind](), 2)
+    check(rejected(RESOURCES[kind], with_pods(waiting, number, image), old=waiting), None)
+
+
+def test_one_pod_is_the_default_number() -> None:
+    running = job(suspend=False)
+    check(rejected(RESOURCES["Job"], with_pods(running, 1), old=running), None)
+    check(rejected(RESOURCES["Job"], with_pods(running, 2), old=running), GROWN)
+
+
+def test_a_job_that_runs_gets_no_other_role() -> None:
+    running = mpi_job(suspend=False)
+    fewer = copy.deepcopy(running)
+    del fewer["spec"]["mpiReplicaSpecs"]["Launcher"]
+    check(rejected(RESOURCES["MPIJob"], running, old=fewer), GROWN)
+
+
+@pytest.mark.parametrize(
+    ("volume", "wanted"),
+    [
+        ({"persistentVolumeClaim": {"claimName": "training-lustre"}}, None),
+        ({"csi": {"driver": "secrets-store.csi.k8s.io"}}, None),
+        ({"csi": {"driver": "fsx.csi.aws.com", "volumeAttributes": {"mountname": "abc"}}}, "file systems of AWS"),
+        ({"csi": {"driver": "efs.csi.aws.com"}}, "file systems of AWS"),
+    ],
+)
+def test_a_file_system_is_mounted_by_a_claim(volume: dict[str, Any], wanted: str | None) -> None:
+    check(rejected(PODS, pod(volumes=[{"name": "other"}, {"name": "data", **volume}])), wanted)
 
 
 def test_the_operator_makes_the_job_of_a_launcher_with_gpus() -> None:

@@ -6,6 +6,7 @@ namespace. https://kubernetes.io/docs/reference/access-authn-authz/validating-ad
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE, GPU_TAINT_KEY
@@ -40,11 +41,10 @@ def team_admission(queue: str) -> list[dict[str, Any]]:
     Args:
         queue: Name of the queue that the teams' jobs name.
     """
-    mpi_pods = "object.spec.mpiReplicaSpecs.map(role, object.spec.mpiReplicaSpecs[role].template.spec)"
     return [
         *_policy("team-pods", [_rule("", ["pods", "pods/ephemeralcontainers"])], _POD_VARIABLES, _pod_rules()),
-        *_job_policy("batch", "jobs", "[object.spec.template.spec]", "spec.suspend", queue),
-        *_job_policy("kubeflow.org", "mpijobs", mpi_pods, "spec.runPolicy.suspend", queue),
+        *_job_policy(_JOB, queue),
+        *_job_policy(_MPI_JOB, queue),
         *_policy("team-services", [_rule("", ["services"])], {}, _SERVICE_RULES),
     ]
 
@@ -161,6 +161,11 @@ def _pod_rules() -> dict[str, str]:
         "the scheduler chooses the node of a pod: omit nodeName, and give a nodeSelector": (
             "request.operation == 'UPDATE' || !has(object.spec.nodeName) || object.spec.nodeName == ''"
         ),
+        # A claim is of the namespace; these attributes could name the file system of any team.
+        "file systems of AWS are mounted by claims: name one in place of the driver": _given(
+            "object.spec.volumes",
+            "object.spec.volumes.all(each, !has(each.csi) || !each.csi.driver.endsWith('.csi.aws.com'))",
+        ),
     }
 
 
@@ -171,43 +176,74 @@ def _suspended(job: str, path: str) -> str:
     return f"({' && '.join([*steps, f'{job}.{path}'])})"
 
 
-def _job_policy(group: str, resource: str, pods: str, suspend: str, queue: str) -> list[dict[str, Any]]:
-    """Return the policy of one kind of job.
+def _not_more(new: str, old: str, count: str) -> str:
+    """Return whether new pods are as the old ones, and not more; one is the default of their number."""
+    now, before = (f"(has({each}.{count}) ? {each}.{count} : 1)" for each in (new, old))
+    return f"{new}.template == {old}.template && {now} <= {before}"
 
-    Args:
-        group: API group of the kind.
+
+@dataclass(frozen=True)
+class _KindOfJob:
+    """A kind of job, by expressions on `object`.
+
+    Attributes:
+        group: API group.
         resource: The kind's name in addresses.
-        pods: Expression of the specs of its pods.
-        suspend: Path of the field that holds the job back.
-        queue: Name of the queue.
+        pods: The specs of its pods.
+        suspend: Path of the field that holds it back.
+        not_grown: Whether it has the pods of `oldObject`, or fewer.
     """
-    old_pods = pods.replace("object.", "oldObject.")
-    queued = "has({0}.metadata.labels) && '{1}' in {0}.metadata.labels && {0}.metadata.labels['{1}'] == '{2}'"
-    ran = " && ".join(
-        [
-            f"!{_suspended('oldObject', suspend)}",
-            f"{old_pods}.exists(pod, {_on_gpu_nodes('pod')})",
-            queued.format("oldObject", QUEUE_LABEL, queue),
-        ]
-    )
-    started = f"request.operation == 'UPDATE' && ({ran})"
+
+    group: str
+    resource: str
+    pods: str
+    suspend: str
+    not_grown: str
+
+
+_JOB = _KindOfJob(
+    "batch",
+    "jobs",
+    pods="[object.spec.template.spec]",
+    suspend="spec.suspend",
+    not_grown=_not_more("object.spec", "oldObject.spec", "parallelism"),
+)
+_ROLES = "spec.mpiReplicaSpecs"
+_MPI_JOB = _KindOfJob(
+    "kubeflow.org",
+    "mpijobs",
+    pods=f"object.{_ROLES}.map(role, object.{_ROLES}[role].template.spec)",
+    suspend="spec.runPolicy.suspend",
+    not_grown=f"object.{_ROLES}.all(role, role in oldObject.{_ROLES} && "
+    f"{_not_more(f'object.{_ROLES}[role]', f'oldObject.{_ROLES}[role]', 'replicas')})",
+)
+
+
+def _job_policy(kind: _KindOfJob, queue: str) -> list[dict[str, Any]]:
+    """Return the policy of one kind of job."""
+    labels = "object.metadata.labels"
+    queued = f"has({labels}) && '{QUEUE_LABEL}' in {labels} && {labels}['{QUEUE_LABEL}'] == '{queue}'"
+    ran = f"request.operation == 'UPDATE' && !{_suspended('oldObject', kind.suspend)}"
     variables = {
-        "pods": pods,
-        "gpu": f"variables.pods.exists(pod, {_on_gpu_nodes('pod')})",
+        "pods": kind.pods,
         # An MPIJob with GPUs in its launcher has a Job of the operator.
-        "made_by_a_controller": f"request.userInfo.username in ['{_KUEUE}', '{MPI_OPERATOR_USER}']",
+        "exempt": f"!variables.pods.exists(pod, {_on_gpu_nodes('pod')}) || "
+        f"request.userInfo.username in ['{_KUEUE}', '{MPI_OPERATOR_USER}']",
+        "held": _suspended("object", kind.suspend),
     }
     rules = {
         _AS_TEAM_MESSAGE: f"variables.pods.all(pod, {_as_team('pod')})",
         f"a job with GPUs waits in the queue of the team: give it the label {QUEUE_LABEL}: {queue}": (
-            f"!variables.gpu || variables.made_by_a_controller || {queued.format('object', QUEUE_LABEL, queue)}"
+            f"variables.exempt || {queued}"
         ),
-        "Kueue alone starts a job with GPUs, when the queue has room: leave it suspended, and create a new job instead "
-        "of giving GPUs to one that runs": (
-            f"!variables.gpu || variables.made_by_a_controller || {_suspended('object', suspend)} || ({started})"
+        "Kueue alone starts a job with GPUs, when the queue has room: leave it suspended": (
+            f"variables.exempt || variables.held || {ran}"
+        ),
+        "a job with GPUs that runs has the pods for which Kueue started it, or fewer: create a new job for others": (
+            f"variables.exempt || variables.held || request.operation == 'CREATE' || {kind.not_grown}"
         ),
     }
-    return _policy(f"team-{resource}", [_rule(group, [resource])], variables, rules)
+    return _policy(f"team-{kind.resource}", [_rule(kind.group, [kind.resource])], variables, rules)
 
 
 _SERVICE_RULES = {
