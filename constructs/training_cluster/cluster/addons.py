@@ -31,6 +31,8 @@ ADDRESSES_PER_NODE = 1 + _ADDRESSES_FOR_PODS + _SPARE_ADDRESSES
 # The add-on's schema accepts strings only (`aws eks describe-addon-configuration --addon-name vpc-cni`); their meaning:
 # https://github.com/aws/amazon-vpc-cni-k8s#cni-configuration-variables
 _VPC_CNI_ENVIRONMENT = {
+    # Its default is DEBUG. A changed setting restarts the pods of a deployed cluster, which get the role below by that.
+    "AWS_VPC_K8S_CNI_LOGLEVEL": "INFO",
     # Jumbo frames, which all GPU types have: NCCL over TCP and Lustre move large messages.
     "AWS_VPC_ENI_MTU": str(JUMBO_FRAME_BYTES),
     # A number of addresses instead of a whole interface full, which is 50 on a p4d.
@@ -43,6 +45,10 @@ _VPC_CNI = {
     "enableNetworkPolicy": "true",
     "env": _VPC_CNI_ENVIRONMENT,
 }
+
+# https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html
+_CNI_SERVICE_ACCOUNT = "aws-node"
+_CNI_POLICY = "AmazonEKS_CNI_Policy"
 
 # A new pod has no network until its policies are in force. Otherwise it starts with an open one, for seconds in which
 # others reach it (https://docs.aws.amazon.com/eks/latest/userguide/cni-network-policy-configure.html and
@@ -72,9 +78,14 @@ class Addons(Construct):
 def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str) -> Addons:
     """Add the add-ons that a node needs to become ready: addresses for pods, services, and roles for pods."""
     addons = Addons(scope, id, cluster=cluster, kubernetes_version=kubernetes_version)
-    addons.add("vpc-cni", _VPC_CNI)
+    agent = addons.add("eks-pod-identity-agent")
     addons.add("kube-proxy")
-    addons.add("eks-pod-identity-agent")
+    # The add-on after its role: a pod that starts before the association runs without it. The role of a node, which
+    # waits for all of these, loses the right afterwards. docs/adr/0032-the-cni-has-its-own-role.md
+    role = PodRole(addons, "CniRole", cluster=cluster, namespace="kube-system", service_account=_CNI_SERVICE_ACCOUNT)
+    role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_CNI_POLICY))
+    suppress_policy(role, "maintained by AWS for this add-on, whose new releases may call more", _CNI_POLICY)
+    addons.add("vpc-cni", _VPC_CNI).node.add_dependency(agent, role)
     return addons
 
 

@@ -27,6 +27,7 @@ from training_cluster.storage.lustre_volume import LustreVolume, LustreVolumeOpt
 from training_cluster.team.shared_cluster import SharedCluster
 from training_cluster.team.team import Team
 from training_cluster.team.team_spec import TeamSpec, valid_teams
+from training_cluster.team.team_storage import TeamStorage
 from training_workloads.keywords import checked, keywords_of
 from training_workloads.validation import Problem, Problems, check
 
@@ -72,6 +73,7 @@ class ClusterMethods(ClusterDefaults):
     teams: Mapping[str, Team] = MappingProxyType({})
     administrators: tuple[str, ...] = ()
     _shared: SharedCluster | None = None
+    _storage: Mapping[str, TeamStorage] = MappingProxyType({})
 
     @property
     def as_cluster(self) -> eks.ICluster:
@@ -238,7 +240,16 @@ class ClusterMethods(ClusterDefaults):
         self.order_of_namespaces().add(team.border)
         self._share(queue).add_team(team)
         self.teams = {**self.teams, id: team}
+        self._storage = {**self._storage, id: TeamStorage(team, "Storage", cluster=self.as_cluster, team=team)}
+        for volume in self.volumes:
+            self._storage[id].add(volume)
         return team
+
+    def add_volume(self, volume: Construct) -> None:
+        """Record a volume of a file system, and give each team its folder."""
+        super().add_volume(volume)
+        for storage in self._storage.values():
+            storage.add(volume)
 
     def _share(self, queue: JobQueue) -> SharedCluster:
         """Return the parts that the teams have in common; the first team defines them."""
