@@ -295,10 +295,10 @@ def test_a_service_takes_no_addresses_of_others() -> None:
 def test_the_policies_admit_every_recipe_as_the_user_of_the_team(name: str) -> None:
     chart = cdk8s.Testing.chart()
     needed: dict[str, Any] = {"source": "s3://bucket/data/", "service_account": "stage"}
-    define_job(chart, "Job", spec=recipe(name, **{field: needed[field] for field in NEEDS.get(name, {})}))
+    values = {field: needed[field] for field in NEEDS.get(name, {})}
+    define_job(chart, "Job", spec=recipe(name, user_id=USER, **values))
     for document in cdk8s.Testing.synth(chart):
         for spec in pods(document):
-            spec["securityContext"] |= {"runAsUser": USER, "runAsGroup": USER, "fsGroup": USER}
             user = JOBS if spec.get("tolerations") else MEMBER
             check(rejected(PODS, {"spec": as_read(spec)}, user), None)
         if document["kind"] in RESOURCES:
