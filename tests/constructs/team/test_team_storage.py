@@ -134,11 +134,17 @@ def test_a_folder_is_where_a_data_repository_mirrors_it() -> None:
     assert [name.partition("/")[2] for name in mounted if "/" in name] == ["shared/vision", "data"]
 
 
-def rejection(prefix: str | None = None, **lustre: Any) -> str:
+def rejection(prefix: str | None = None, namespace: str | None = None, **lustre: Any) -> str:
     cluster = shared_cluster({}, **lustre)
     with pytest.raises(InputError) as caught:
-        cluster.add_team("vision", user_id=1001, prefix=prefix)
+        cluster.add_team("vision", user_id=1001, prefix=prefix, namespace=namespace)
     return str(caught.value)
+
+
+def test_rejects_the_namespace_of_the_jobs_that_run_as_root() -> None:
+    assert rejection(namespace="training-system") == (
+        "'vision.namespace' is 'training-system', but pods of the cluster run there, as root; give another namespace"
+    )
 
 
 def test_rejects_a_folder_that_no_data_repository_mirrors() -> None:
