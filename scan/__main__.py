@@ -26,7 +26,8 @@ def main() -> None:
         shutil.rmtree(OUT / folder, ignore_errors=True)
     OUT.mkdir(exist_ok=True)
     (OUT / ".gitignore").write_text("*\n")
-    configurations = [ROOT / "cluster.yaml", *sorted((ROOT / "tests/stacks/scenarios").glob("*.yaml"))]
+    scenarios = sorted((ROOT / "tests/stacks/scenarios").glob("*.yaml"))
+    configurations = [ROOT / "cluster.yaml", ROOT / "examples/two_teams.yaml", *scenarios]
     # Two at a time: each synthesis is a Python and a Node.js process.
     with ThreadPoolExecutor(2) as pool:
         syntheses = pool.map(lambda config: synthesize(config, OUT / "templates" / config.stem), configurations)

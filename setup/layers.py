@@ -29,6 +29,7 @@ LAYERS = {
         {"identity"},
         {"storage", "platform"},
         {"monitoring", "nodes"},
+        {"team"},
         {"cluster", "sagemaker"},
         {"config"},
         {"imported_site"},

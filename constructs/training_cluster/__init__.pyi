@@ -30,6 +30,7 @@ from .storage.lustre_file_system import LustreFileSystem
 from .storage.lustre_spec import DataRepository
 from .storage.lustre_volume import LustreVolume
 from .storage.training_bucket import TrainingBucket
+from .team.team import Team
 
 __all__ = [
     "ClusterAutoscaler",
@@ -63,6 +64,7 @@ __all__ = [
     "SageMakerConfig",
     "SageMakerTraining",
     "SageMakerTrainingRole",
+    "Team",
     "TrainingBucket",
     "TrainingBudget",
     "TrainingCluster",

@@ -79,7 +79,9 @@ class CompleteTrainingCluster(Construct):
         }
         self.file_systems = self._existing_lustre() if config.existing_lustre else self._add_lustre(bucket)
         self._add_efs()
-        self.cluster.add_namespaces(account.namespace for account in config.service_accounts.values())
+        of_teams = {team.namespace_of(name) for name, team in config.teams.items()}
+        namespaces = {account.namespace for account in config.service_accounts.values()} - of_teams
+        self.cluster.add_namespaces(namespaces)
         for name, account in config.service_accounts.items():
             self.cluster.add_job_identity(name, bucket=bucket, encryption_key=encryption_key, **account.given())
         self.cluster.add_platform("Platform", gang_scheduler=config.gang_scheduler, mirror=config.mirror)
@@ -162,6 +164,8 @@ class CompleteTrainingCluster(Construct):
     def _add_options(self) -> None:
         if self.config.job_queue:
             self.cluster.add_job_queue("JobQueue", mirror=self.config.mirror, **self.config.job_queue.given())
+        for name, team in self.config.teams.items():
+            self.cluster.add_team(name, **team.given())
         if self.config.ebs:
             self.cluster.add_ebs_driver("EbsDriver")
         if self.config.metrics_server:

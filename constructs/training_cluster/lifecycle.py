@@ -23,6 +23,7 @@ class ClusterDefaults:
         has_efa: Whether a node group has EFA.
         gpu_types: Instance types of the GPU node groups.
         platform: The training platform; None before.
+        volumes: The volumes of file systems, in the order of their definition.
         namespace_group: The group for which constructs in namespaces wait; None before one waits.
         admission_group: The same for webhooks on new jobs, such as Kueue's.
     """
@@ -34,6 +35,7 @@ class ClusterDefaults:
     has_efa: bool = False
     gpu_types: frozenset[str] = frozenset()
     platform: Any = None
+    volumes: tuple[Any, ...] = ()
     namespace_group: DependencyGroup | None = None
     admission_group: DependencyGroup | None = None
 
@@ -45,6 +47,10 @@ class ClusterDefaults:
 
     def require_efs_driver(self) -> None:
         """Add the driver of EFS, where the cluster's add-ons are of this library."""
+
+    def add_volume(self, volume: Construct) -> None:
+        """Record a volume of a file system."""
+        self.volumes = (*self.volumes, volume)
 
     def order_of_namespaces(self) -> DependencyGroup:
         """Return the group of the cluster's namespaces; the first call defines it."""

@@ -68,6 +68,7 @@ def of_cluster(key: str, value: Any, **before: Any) -> Change:
 
 
 _OVERRIDE = {"condition": "AcceleratedHardwareReady", "reason": "NvidiaXID64Error", "action": "Replace"}
+_TEAM = {"vision": {"user_id": 2001}}
 _QUEUED = {"node_groups.gpu.min_size": 4, "node_groups.other.min_size": 1}
 
 CHANGES = [
@@ -149,6 +150,12 @@ CHANGES = [
     of_cluster("service_accounts.trainer.prefix", "data"),
     of_cluster("service_accounts.trainer.namespace", "default"),
     of_cluster("service_accounts.trainer.allow_delete", True),
+    of_cluster("teams", {"vision": {"user_id": 2001, "gpus": {"gpu": 8}}}, job_queue={}),
+    of_cluster("teams.vision.user_id", 2002, job_queue={}, teams=_TEAM),
+    of_cluster("teams.vision.namespace", "research", job_queue={}, teams=_TEAM),
+    of_cluster("teams.vision.member_arns", ["arn:aws:iam::111122223333:role/Vision"], job_queue={}, teams=_TEAM),
+    of_cluster("teams.vision.gpus", {"gpu": 16}, job_queue={}, teams=_TEAM),
+    of_cluster("teams.vision.prefix", "vision", job_queue={}, teams=_TEAM),
     of_cluster("gpu_details", True),
     of_cluster("sagemaker", True),
     of_cluster("alarm_email", None),

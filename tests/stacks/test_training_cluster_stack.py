@@ -7,7 +7,9 @@ from aws_cdk import assertions
 from aws_cdk.assertions import Match
 
 from stacks import TrainingClusterStack, TrainingDataStack
+from tests.constructs.team.shared_api import manifests
 from tests.stacks.templates import templates
+from tests.workloads.pod_security import broken, pods
 from training_cluster import ClusterConfig
 from training_cluster.config import GpuNodeGroupConfig
 
@@ -174,8 +176,18 @@ def test_pods_let_go_of_lustre_before_its_driver_goes(cluster_template: assertio
     (driver,) = [id for id, addon in addons if addon["Properties"]["AddonName"] == "aws-fsx-csi-driver"]
     manifests = resources(cluster_template, "Custom::AWSCDK-EKS-KubernetesResource").values()
     volumes = [manifest for manifest in manifests if "fsx.csi.aws.com" in json.dumps(manifest["Properties"])]
-    assert len(volumes) == len(resources(cluster_template, "AWS::FSx::FileSystem"))
+    # That of the jobs, and that of the Job which makes their folders.
+    assert len(volumes) == 2 * len(resources(cluster_template, "AWS::FSx::FileSystem"))
     assert all(driver in volume["DependsOn"] for volume in volumes)
+
+
+def test_the_namespace_of_jobs_can_enforce_restricted(cluster_template: assertions.Template) -> None:
+    """What the deployment itself runs there would be rejected otherwise, as the Job that sets owners was."""
+    documents = [
+        each for each in manifests(cluster_template.to_json()) if each["metadata"].get("namespace") == "default"
+    ]
+    assert documents
+    assert [broken(pod) for document in documents for pod in pods(document) if broken(pod)] == []
 
 
 def test_the_price_by_the_hour_is_reported_with_its_date() -> None:

@@ -12,6 +12,7 @@ from .jobs.volumes import SharedVolume
 from .mpijob.mpi_job import MpiJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
 from .planning.storage_sizing import LustreSizing, size_lustre
 from .platform.device_plugins import EfaDevicePluginChart, NvidiaDevicePluginChart
+from .platform.lustre_folders import LustreFoldersChart
 from .platform.mpi_operator import MpiJobDefinitionChart, MpiOperatorChart
 from .platform.volumes import EfsVolumeChart, LustreVolumeChart
 from .validation import InputError, Problem
@@ -27,6 +28,7 @@ __all__ = [
     "InputError",
     "InstanceType",
     "JobNetworkPolicy",
+    "LustreFoldersChart",
     "LustreSizing",
     "LustreVolumeChart",
     "MpiJob",

@@ -18,10 +18,12 @@ from training_workloads.lint import Finding, lint_manifest
 from training_workloads.manifests.documents import MANIFEST_SUFFIXES
 from training_workloads.planning.job_prediction import predicted_annotations
 from training_workloads.platform.device_plugins import EfaDevicePluginChart, NvidiaDevicePluginChart
+from training_workloads.platform.lustre_folders import LustreFoldersChart
 from training_workloads.platform.mpi_operator import MpiJobDefinitionChart, MpiOperatorChart
 from training_workloads.platform.platform_spec import (
     EFA_DEVICE_PLUGIN,
     EFS_VOLUME,
+    LUSTRE_FOLDERS,
     LUSTRE_VOLUME,
     MPI_JOB_DEFINITION,
     MPI_OPERATOR,
@@ -54,7 +56,9 @@ def add_platform(app: cdk8s.App, spec: PlatformSpec) -> None:
         else:
             _DEVICE_PLUGINS[part](app, part, mirror=spec.mirror)
     if spec.lustre:
-        LustreVolumeChart(app, LUSTRE_VOLUME, **asdict(spec.lustre), namespace=spec.namespace, mirror=spec.mirror)
+        lustre = asdict(spec.lustre)
+        LustreVolumeChart(app, LUSTRE_VOLUME, **lustre, namespace=spec.namespace)
+        LustreFoldersChart(app, LUSTRE_FOLDERS, **lustre, mirror=spec.mirror)
     if spec.efs:
         EfsVolumeChart(app, EFS_VOLUME, **asdict(spec.efs), namespace=spec.namespace)
 

@@ -1,7 +1,6 @@
-"""Access to the Kubernetes API: the rules of EKS for addresses and administrators, validated before the deployment."""
+"""Access to the Kubernetes API: administrators, and EKS's rules for addresses, validated before the deployment."""
 
 import ipaddress
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -10,11 +9,10 @@ from aws_cdk import Token
 from aws_cdk import aws_eks_v2 as eks
 
 from training_cluster.network.addresses import SHORTEST_OWNED_PREFIX, is_of_no_host, valid_cidr
-from training_workloads.catalog.regions import PARTITIONS
 from training_workloads.spec import Checked
 from training_workloads.validation import Problem, Problems
 
-__all__ = ["AdminArns", "PublicCidrs", "administration", "public_access_is_limited"]
+__all__ = ["PublicCidrs", "administration", "public_access_is_limited"]
 
 # RFC 1918: no address on the internet, so EKS rejects them here.
 _PRIVATE = [ipaddress.IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
@@ -22,15 +20,6 @@ _ANY_ADDRESS = ipaddress.IPv4Network("0.0.0.0/0")
 
 # https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html (read 2026-11-21)
 _MOST_RANGES = 40
-
-# An IAM role or user, not a session: https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
-# Names and paths: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
-# A path may have any visible character; '*' and '?' are those of a policy, and no principal.
-_PARTITION = "|".join(PARTITIONS)
-_PATH = r"([!-)+->@-~]{1,510}/)?"
-_PRINCIPAL = re.compile(rf"arn:({_PARTITION}):iam::[0-9]{{12}}:(role|user)/{_PATH}[A-Za-z0-9_+=,.@-]{{1,64}}")
-_SESSION = re.compile(rf"arn:({_PARTITION}):sts::([0-9]{{12}}):assumed-role/([^/]+)/\S+")
-_SERVICE_LINKED = ":role/aws-service-role/"
 
 
 def administration() -> eks.IAccessPolicy:
@@ -84,33 +73,5 @@ def public_access_is_limited(cidrs: Sequence[str], *, allow_any_address: bool) -
         yield Problem(path=path, given=given, allowed=allowed, fix=fix)
 
 
-def _admin_arns(name: str, arns: Sequence[str]) -> Problems:
-    """Reject other values than ARNs of IAM roles or users, each given once: only these can have an access entry."""
-    problems = [
-        problem.under(name)
-        for index, arn in enumerate(arns)
-        if not Token.is_unresolved(arn)
-        for problem in _principal(index, arn)
-    ]
-    if not problems and len(set(arns)) < len(arns):
-        problems = [Problem(path=(name,), given=list(arns), fix="give each ARN once")]
-    yield from problems
-
-
-def _principal(index: int, arn: str) -> Problems:
-    if session := _SESSION.fullmatch(arn):
-        partition, account, role = session.groups()
-        fix = f"give its role, such as arn:{partition}:iam::{account}:role/{role} (with the role's path, if it has one)"
-        yield Problem(path=(index,), given=arn, allowed="that is a session", fix=fix)
-    elif _SERVICE_LINKED in arn:
-        allowed = "EKS does not accept the role of an AWS service"
-        yield Problem(path=(index,), given=arn, allowed=allowed, fix="give a role or user of your account")
-    elif not _PRINCIPAL.fullmatch(arn):
-        fix = "give ARNs of IAM roles or users, such as arn:aws:iam::111122223333:role/Admin"
-        yield Problem(path=(index,), given=arn, fix=fix)
-
-
 #: Address ranges outside the VPC that reach the Kubernetes API.
 PublicCidrs = Annotated[Sequence[str], Checked(_public_cidrs, typed=tuple[str, ...])]
-#: ARNs of IAM roles or users.
-AdminArns = Annotated[Sequence[str], Checked(_admin_arns, typed=tuple[str, ...])]

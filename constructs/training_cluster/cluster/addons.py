@@ -1,5 +1,6 @@
 """EKS's add-ons: their selection, their versions, their settings and their roles."""
 
+import json
 from typing import Any
 
 from aws_cdk import aws_eks_v2 as eks
@@ -11,7 +12,14 @@ from training_cluster.platform.cluster_addon import cluster_addon
 from training_cluster.suppressions import suppress_policy
 from training_workloads.catalog.nodes import JUMBO_FRAME_BYTES, gpu_toleration
 
-__all__ = ["ADDRESSES_PER_NODE", "Addons", "add_network_addons", "add_node_addons", "require_efs_driver"]
+__all__ = [
+    "ADDRESSES_PER_NODE",
+    "Addons",
+    "add_network_addons",
+    "add_node_addons",
+    "enforce_policies_from_the_start",
+    "require_efs_driver",
+]
 
 _ADDRESSES_FOR_PODS = 16
 _SPARE_ADDRESSES = 4
@@ -22,18 +30,30 @@ ADDRESSES_PER_NODE = 1 + _ADDRESSES_FOR_PODS + _SPARE_ADDRESSES
 
 # The add-on's schema accepts strings only (`aws eks describe-addon-configuration --addon-name vpc-cni`); their meaning:
 # https://github.com/aws/amazon-vpc-cni-k8s#cni-configuration-variables
+_VPC_CNI_ENVIRONMENT = {
+    # Its default is DEBUG. A changed setting restarts the pods of a deployed cluster, which get the role below by that.
+    "AWS_VPC_K8S_CNI_LOGLEVEL": "INFO",
+    # Jumbo frames, which all GPU types have: NCCL over TCP and Lustre move large messages.
+    "AWS_VPC_ENI_MTU": str(JUMBO_FRAME_BYTES),
+    # A number of addresses instead of a whole interface full, which is 50 on a p4d.
+    "MINIMUM_IP_TARGET": str(_ADDRESSES_FOR_PODS),
+    "WARM_IP_TARGET": str(_SPARE_ADDRESSES),
+    "WARM_ENI_TARGET": "0",
+}
 _VPC_CNI = {
     # Without it the cluster accepts NetworkPolicies and does not enforce them.
     "enableNetworkPolicy": "true",
-    "env": {
-        # Jumbo frames, which all GPU types have: NCCL over TCP and Lustre move large messages.
-        "AWS_VPC_ENI_MTU": str(JUMBO_FRAME_BYTES),
-        # A number of addresses instead of a whole interface full, which is 50 on a p4d.
-        "MINIMUM_IP_TARGET": str(_ADDRESSES_FOR_PODS),
-        "WARM_IP_TARGET": str(_SPARE_ADDRESSES),
-        "WARM_ENI_TARGET": "0",
-    },
+    "env": _VPC_CNI_ENVIRONMENT,
 }
+
+# https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html
+_CNI_SERVICE_ACCOUNT = "aws-node"
+_CNI_POLICY = "AmazonEKS_CNI_Policy"
+
+# A new pod has no network until its policies are in force. Otherwise it starts with an open one, for seconds in which
+# others reach it (https://docs.aws.amazon.com/eks/latest/userguide/cni-network-policy-configure.html and
+# https://github.com/aws/aws-network-policy-agent/issues/209, read 2026-11-28).
+_STRICT = {"NETWORK_POLICY_ENFORCING_MODE": "strict"}
 
 # https://docs.aws.amazon.com/eks/latest/userguide/efs-csi.html
 _EFS_DRIVER = "aws-efs-csi-driver"
@@ -58,10 +78,28 @@ class Addons(Construct):
 def add_network_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str) -> Addons:
     """Add the add-ons that a node needs to become ready: addresses for pods, services, and roles for pods."""
     addons = Addons(scope, id, cluster=cluster, kubernetes_version=kubernetes_version)
-    addons.add("vpc-cni", _VPC_CNI)
+    agent = addons.add("eks-pod-identity-agent")
     addons.add("kube-proxy")
-    addons.add("eks-pod-identity-agent")
+    # The add-on after its role: a pod that starts before the association runs without it. The role of a node, which
+    # waits for all of these, loses the right afterwards. docs/adr/0032-the-cni-has-its-own-role.md
+    role = PodRole(addons, "CniRole", cluster=cluster, namespace="kube-system", service_account=_CNI_SERVICE_ACCOUNT)
+    role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(_CNI_POLICY))
+    suppress_policy(role, "maintained by AWS for this add-on, whose new releases may call more", _CNI_POLICY)
+    addons.add("vpc-cni", _VPC_CNI).node.add_dependency(agent, role)
     return addons
+
+
+def enforce_policies_from_the_start(addons: Construct, *, policies: Construct) -> None:
+    """Let the result of `add_network_addons` enforce network policies strictly, as soon as there are some.
+
+    Args:
+        addons: The add-ons.
+        policies: The policies of the namespaces whose pods would have no network otherwise.
+    """
+    addon = addons.node.find_child("vpc-cni").node.default_child
+    assert isinstance(addon, eks.CfnAddon)
+    addon.configuration_values = json.dumps({**_VPC_CNI, "env": {**_VPC_CNI_ENVIRONMENT, **_STRICT}})
+    addons.node.add_dependency(policies)
 
 
 def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kubernetes_version: str, efs: bool) -> Addons:

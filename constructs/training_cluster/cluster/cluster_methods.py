@@ -9,7 +9,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from training_cluster.checks import Bucket, Mirror, Subnet, valid_nodes_subnet
-from training_cluster.cluster.addons import require_efs_driver
+from training_cluster.cluster.addons import enforce_policies_from_the_start, require_efs_driver
 from training_cluster.identity.job_identity import JobIdentity, JobIdentityOptions
 from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.monitoring.cluster_monitoring import ClusterMonitoring, MonitoringOptions
@@ -24,6 +24,10 @@ from training_cluster.storage.elastic_file_system import ElasticFileSystem, Elas
 from training_cluster.storage.lustre_file_system import LustreFileSystem
 from training_cluster.storage.lustre_spec import LustreSpec
 from training_cluster.storage.lustre_volume import LustreVolume, LustreVolumeOptions
+from training_cluster.team.shared_cluster import SharedCluster
+from training_cluster.team.team import Team
+from training_cluster.team.team_spec import TeamSpec, valid_teams
+from training_cluster.team.team_storage import TeamStorage
 from training_workloads.keywords import checked, keywords_of
 from training_workloads.validation import Problem, Problems, check
 
@@ -56,6 +60,8 @@ class ClusterMethods(ClusterDefaults):
         platform: The platform of `add_platform`; None before.
         monitoring: The monitoring of `add_monitoring`; None before.
         job_queue: The queue of `add_job_queue`; None before.
+        teams: The teams of `add_team`, by name.
+        administrators: Principals with all rights in the cluster, as far as this app gives them.
     """
 
     gpu_node_groups: Mapping[str, GpuNodeGroup] = MappingProxyType({})
@@ -64,6 +70,10 @@ class ClusterMethods(ClusterDefaults):
     platform: TrainingPlatform | None = None
     monitoring: ClusterMonitoring | None = None
     job_queue: JobQueue | None = None
+    teams: Mapping[str, Team] = MappingProxyType({})
+    administrators: tuple[str, ...] = ()
+    _shared: SharedCluster | None = None
+    _storage: Mapping[str, TeamStorage] = MappingProxyType({})
 
     @property
     def as_cluster(self) -> eks.ICluster:
@@ -145,6 +155,8 @@ class ClusterMethods(ClusterDefaults):
             self.order_of_namespaces().add(self.namespaces)
         if self.job_queue:
             self.job_queue.add_namespaces(self.namespaces.names)
+        if self._shared:
+            self._shared.add_namespaces(self.namespaces.names)
         return self.namespaces
 
     @keywords_of(JobIdentityOptions)
@@ -206,6 +218,49 @@ class ClusterMethods(ClusterDefaults):
         )
         return self.job_queue
 
+    @keywords_of(TeamSpec)
+    def add_team(self, id: str, options: TeamSpec) -> Team:
+        """Add a `Team` with its border, and give its members their rights; the queue and its node groups come first.
+
+        The first team makes the cluster a shared one: admission policies, and on a `TrainingCluster` network policies
+        from the start of each pod.
+
+        Args:
+            id: Name of the team.
+
+        Raises:
+            InputError: The cluster has no queue, or not as many GPUs, or the team shares its user, its namespace or
+                its folder with another, or a member is an administrator.
+        """
+        check(_has_queue(self.job_queue))
+        queue = cast(JobQueue, self.job_queue)
+        specs = {name: team.spec for name, team in self.teams.items()} | {id: options}
+        check(valid_teams(specs, gpus=queue.gpus, admin_arns=self.administrators))
+        team = Team(self._part("Teams"), id, cluster=self.as_cluster, job_queue=queue, **options.given())
+        self.order_of_namespaces().add(team.border)
+        self._share(queue).add_team(team)
+        self.teams = {**self.teams, id: team}
+        self._storage = {**self._storage, id: TeamStorage(team, "Storage", cluster=self.as_cluster, team=team)}
+        for volume in self.volumes:
+            self._storage[id].add(volume)
+        return team
+
+    def add_volume(self, volume: Construct) -> None:
+        """Record a volume of a file system, and give each team its folder."""
+        super().add_volume(volume)
+        for storage in self._storage.values():
+            storage.add(volume)
+
+    def _share(self, queue: JobQueue) -> SharedCluster:
+        """Return the parts that the teams have in common; the first team defines them."""
+        if not self._shared:
+            shared = SharedCluster(self._scope, "Shared", cluster=self.as_cluster, queue_name=queue.queue_name)
+            shared.add_namespaces(self.namespaces.names if self.namespaces else ())
+            if self.network_addons:
+                enforce_policies_from_the_start(self.network_addons, policies=shared.open_namespaces)
+            self._shared = shared
+        return self._shared
+
     def add_ebs_driver(self, id: str) -> EbsDriver:
         """Add an `EbsDriver`: volumes on EBS, by a default StorageClass.
 
@@ -255,6 +310,12 @@ class ClusterMethods(ClusterDefaults):
     def _part(self, id: str) -> Construct:
         """Return the construct for parts of one kind; the first call defines it."""
         return cast(Construct, self._scope.node.try_find_child(id) or Construct(self._scope, id))
+
+
+def _has_queue(queue: JobQueue | None) -> Problems:
+    if queue is None:
+        allowed = "the cluster has no queue, from which a team gets its GPUs"
+        yield Problem(path=("add_team",), given="a team", allowed=allowed, fix="call add_job_queue before it")
 
 
 def _once(what: str, first: Construct | None) -> Problems:

@@ -12,12 +12,13 @@ from constructs import Construct
 from pydantic import Field
 
 from training_cluster.checks import Key, Vpc
-from training_cluster.cluster.access import AdminArns, PublicCidrs, administration, public_access_is_limited
+from training_cluster.cluster.access import PublicCidrs, administration, public_access_is_limited
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.cluster_methods import ClusterMethods
 from training_cluster.cluster.imported_cluster import ClusterAttributes, ImportedCluster
 from training_cluster.cluster.kubectl import KubernetesVersion, kubectl_layer, secure_kubectl
 from training_cluster.cluster.release_support import warn_of_the_end_of_support
+from training_cluster.identity.principal_arns import PrincipalArns
 from training_cluster.log_group import log_group
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
@@ -58,7 +59,7 @@ class TrainingClusterProps(Spec):
     kubernetes_version: KubernetesVersion = Field(default=KUBERNETES_VERSION, validate_default=True)
     public_access_cidrs: PublicCidrs = ()
     allow_any_address: bool = False
-    admin_arns: AdminArns = ()
+    admin_arns: PrincipalArns = ()
     encryption_key: Key | None = None
     efs: bool = False
 
@@ -105,6 +106,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         self._keep_logs_behind_the_cluster()
         self._suppress_findings()
         self._add_system(subnets, efs=props.efs)
+        self.administrators = tuple(props.admin_arns)
         self._add_administrators(props.admin_arns)
 
     @classmethod

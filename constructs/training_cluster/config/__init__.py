@@ -16,6 +16,7 @@ from training_cluster.config.sections import (
 from training_cluster.identity.job_identity import JobIdentitySpec
 from training_cluster.platform.job_queue import JobQueueSpec
 from training_cluster.sagemaker.training_notebook import NotebookSpec
+from training_cluster.team.team_spec import TeamSpec
 
 __all__ = [
     "ClusterConfig",
@@ -28,5 +29,6 @@ __all__ = [
     "LustreConfig",
     "NotebookSpec",
     "SageMakerConfig",
+    "TeamSpec",
     "load_config",
 ]

@@ -7,10 +7,11 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from training_cluster.cluster.access import AdminArns, PublicCidrs, public_access_is_limited
+from training_cluster.cluster.access import PublicCidrs, public_access_is_limited
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, SageMakerConfig, SiteConfig
 from training_cluster.identity.job_identity import JobIdentitySpec
+from training_cluster.identity.principal_arns import PrincipalArns
 from training_cluster.monitoring.alarms import Email
 from training_cluster.network.addresses import private_subnet_prefix, usable_addresses
 from training_cluster.network.training_network import DEFAULT_ZONES, region_of
@@ -19,6 +20,7 @@ from training_cluster.nodes.gpu_node_group import node_group_label
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_cluster.platform.job_queue import JobQueueSpec, fits_a_topology, valid_flavor
 from training_cluster.platform.pre_pulled_images import Images
+from training_cluster.team.team_spec import TeamSpec, in_folder, valid_teams
 from training_workloads.catalog.versions import KUBERNETES_VERSION, KUBERNETES_VERSIONS
 from training_workloads.names import DNS_LABEL, DNS_LABEL_LENGTH, DNS_LABEL_RULE, dns_label
 from training_workloads.platform.mirror import ecr_registry, mirror_in_partition, mirror_is_dual_stack, registry_region
@@ -64,6 +66,7 @@ def _some_node_groups(name: str, groups: Mapping[str, GpuNodeGroupConfig]) -> Pr
 _NodeGroupName = Annotated[
     str, Checked(_name, r"[A-Za-z][A-Za-z0-9-]*", "letters, digits and '-', a letter first", typed=True)
 ]
+_TeamName = Annotated[str, Checked(_name, DNS_LABEL, DNS_LABEL_RULE, typed=True)]
 _ServiceAccountName = Annotated[str, Checked(_name, DNS_LABEL, DNS_LABEL_RULE, typed=True)]
 
 
@@ -95,6 +98,8 @@ class ClusterConfig(SiteConfig):
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
         service_accounts: Permissions of jobs in S3, by the name of their service account. Default: none; Lustre needs
             none.
+        teams: Teams that share the cluster, by name: each has a namespace that others cannot enter, and a part of the
+            GPUs. They need `job_queue`. Default: none; all who use the cluster trust each other.
         gpu_details: Whether CloudWatch gets more metrics: why GPUs ran below their clocks, NVLink and energy.
         sagemaker: Training on SageMaker beside the cluster or without it, in `SageMakerTrainingStack`; `true` for its
             defaults. Default: none.
@@ -121,10 +126,11 @@ class ClusterConfig(SiteConfig):
     pre_pull_images: Images = Field(default=(), examples=["[111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1]"])
     public_access_cidrs: PublicCidrs = Field(default=(), examples=["[203.0.113.7/32]"])
     allow_any_address: bool = False
-    admin_arns: AdminArns = Field(default=(), examples=["[arn:aws:iam::111122223333:role/Admin]"])
+    admin_arns: PrincipalArns = Field(default=(), examples=["[arn:aws:iam::111122223333:role/Admin]"])
     service_accounts: dict[_ServiceAccountName, JobIdentitySpec] = Field(
         default={}, examples=["trainer: {prefix: runs}"]
     )
+    teams: dict[_TeamName, TeamSpec] = Field(default={}, examples=["vision: {user_id: 2001, gpus: {gpu: 8}}"])
     gpu_details: bool = False
     sagemaker: Annotated[SageMakerConfig | None, BeforeValidator(switch)] = Field(
         default=None, examples=["notebook: true"]
@@ -338,6 +344,38 @@ def budget_has_a_reader(config: ClusterConfig) -> Problems:
         allowed, fix = "monthly_budget_usd needs it", "add the address that gets the messages"
         related: tuple[Path, ...] = (("monthly_budget_usd",),)
         yield Problem(path=("alarm_email",), given=MISSING, allowed=allowed, fix=fix, related=related)
+
+
+@ClusterConfig.rule
+def teams_are_separate(config: ClusterConfig) -> Problems:
+    """Reject teams that share what separates them, and more GPUs by right than there are."""
+    gpus = {name: group.maximum * group.instance.gpus for name, group in config.node_groups.items()}
+    for problem in valid_teams(config.teams, gpus=gpus, admin_arns=config.admin_arns):
+        yield problem.under("teams")
+
+
+@ClusterConfig.rule
+def teams_have_a_queue(config: ClusterConfig) -> Problems:
+    """Without a queue every team takes all GPUs that are free."""
+    if config.teams and config.job_queue is None:
+        allowed, fix = "teams get their GPUs from the queue", "add 'job_queue: true'"
+        yield Problem(path=("job_queue",), given=MISSING, allowed=allowed, fix=fix, related=(("teams",),))
+
+
+@ClusterConfig.rule
+def service_accounts_of_a_team_stay_in_its_folder(config: ClusterConfig) -> Problems:
+    """A member of the team can start pods with each of them."""
+    by_namespace = {team.namespace_of(name): (name, team.prefix_of(name)) for name, team in config.teams.items()}
+    for name, account in config.service_accounts.items():
+        team, folder = by_namespace.get(account.namespace, ("", "/"))
+        if not in_folder(account.prefix, folder):
+            yield Problem(
+                path=("service_accounts", name, "prefix"),
+                given=account.prefix,
+                allowed=f"its namespace is that of the team {team!r}, which has the folder {folder!r}",
+                fix=f"give that folder or one in it, such as {folder}/runs",
+                related=(("teams", team),),
+            )
 
 
 def _by_label(config: ClusterConfig) -> dict[str, list[str]]:

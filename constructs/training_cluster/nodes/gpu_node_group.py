@@ -19,11 +19,11 @@ from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
 from training_cluster.nodes.node_parts import (
     allow_ssm,
     launch_tags,
+    limit_node_role,
     maintain,
     metadata_options,
     node_identity,
     root_volume,
-    suppress_node_policies,
 )
 from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.nodes.node_user_data import node_user_data
@@ -212,7 +212,7 @@ class GpuNodeGroup(Construct):
         )
         # A node whose GPU, disk or network fails is replaced; the node monitoring agent reports it to EKS.
         maintain(group, version, update_in_place=True, repair=spec.node_repair or NodeRepair())
-        suppress_node_policies(group)
+        limit_node_role(group, cluster)
         if spec.ssm:
             allow_ssm(group)
         self._warn_of_nodes_before_the_block()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import jsii
@@ -15,6 +16,7 @@ from aws_cdk import (
     IResolveContext,
     Lazy,
     Stack,
+    Token,
 )
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
@@ -22,6 +24,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
+from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.suppressions import suppress_policy
 from training_workloads.catalog.nodes import NODE_GROUP_LABEL
@@ -32,18 +35,21 @@ __all__ = [
     "FREE_MIB_PER_SECOND",
     "IMAGES_MIB_PER_SECOND",
     "IOPS_PER_MIB",
-    "NODE_POLICIES",
     "allow_ssm",
     "launch_tags",
+    "limit_node_role",
     "maintain",
     "metadata_options",
     "node_identity",
     "root_volume",
-    "suppress_node_policies",
 ]
 
-#: Policies that EKS attaches to the role of a node: to join the cluster, to give addresses to pods, to pull images.
-NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly")
+# Policies of the role of a node: to join the cluster, to give addresses to pods, to pull images. CDK attaches another
+# one for images, which also lists every repository of the account and reads what scanners found in it.
+_JOIN_POLICY = "AmazonEKSWorkerNodePolicy"
+_CNI_POLICY = "AmazonEKS_CNI_Policy"
+_PULL_POLICY = "AmazonEC2ContainerRegistryPullOnly"
+_CDKS_PULL_POLICY = "AmazonEC2ContainerRegistryReadOnly"
 
 # One hop ends on the node: a pod cannot use the node's role. The drivers use Kubernetes instead, and agents that need
 # the service run on the host's network. https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html
@@ -195,7 +201,28 @@ def allow_ssm(node_group: eks.Nodegroup) -> None:
     suppress_policy(node_group, "Systems Manager names this policy for its agent and keeps it", _SSM_POLICY)
 
 
-def suppress_node_policies(node_group: eks.Nodegroup) -> None:
-    """Suppress the managed policies of a node's role."""
-    reason = "EKS names these three for a node's role and keeps them; none reads S3 or decrypts anything"
-    suppress_policy(node_group, reason, *NODE_POLICIES)
+def limit_node_role(node_group: eks.Nodegroup, cluster: Any) -> None:
+    """Leave a node's role the right to pull images, and none on network interfaces where the CNI has its own role.
+
+    The CNI of an imported cluster may use the role of the node.
+    """
+    cni = () if isinstance(cluster, ClusterDefaults) and cluster.network_addons else (_CNI_POLICY,)
+    Aspects.of(node_group.role).add(_NodePolicies(cni), priority=AspectPriority.READONLY)
+    reason = "EKS names these for a node's role and keeps them; none reads S3 or decrypts anything"
+    suppress_policy(node_group, reason, _JOIN_POLICY, *cni, _PULL_POLICY)
+
+
+@jsii.implements(IAspect)
+class _NodePolicies:
+    """Replaces the policies that CDK attaches by those that a node needs; policies of the user stay."""
+
+    def __init__(self, cni: Sequence[str]) -> None:
+        self._dropped = {_CDKS_PULL_POLICY, _CNI_POLICY} - set(cni)
+
+    def visit(self, node: IConstruct) -> None:
+        if not isinstance(node, iam.CfnRole):
+            return
+        arns = Stack.of(node).resolve(node.managed_policy_arns)
+        kept = [arn for arn in arns if not any(str(arn).endswith(f"/{name}']]}}") for name in self._dropped)]
+        pull = iam.ManagedPolicy.from_aws_managed_policy_name(_PULL_POLICY).managed_policy_arn
+        node.managed_policy_arns = [*(arn if isinstance(arn, str) else Token.as_string(arn) for arn in kept), pull]

@@ -8,11 +8,11 @@ from constructs import Construct
 from training_cluster.nodes.node_parts import (
     IMAGES_MIB_PER_SECOND,
     launch_tags,
+    limit_node_role,
     maintain,
     metadata_options,
     node_identity,
     root_volume,
-    suppress_node_policies,
 )
 from training_cluster.nodes.node_repair import NodeRepair
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
@@ -76,7 +76,7 @@ class SystemNodes(Construct):
         )
         # In place, the one node left would have to hold all pods of the cluster's services meanwhile.
         maintain(self.node_group, kubernetes_version, update_in_place=False, repair=NodeRepair(overrides=()))
-        suppress_node_policies(self.node_group)
+        limit_node_role(self.node_group, cluster)
 
 
 def _launch_template(nodes: Construct, encryption_key: kms.IKey | None, cluster_name: str) -> ec2.CfnLaunchTemplate:

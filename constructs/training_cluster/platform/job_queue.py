@@ -1,6 +1,7 @@
 """Kueue and one queue of jobs: a job waits until the quota of a node group has room for all of its pods."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, cast
 
 import jsii
@@ -12,13 +13,14 @@ from training_cluster.checks import Cluster, Mirror, NamespaceNames, as_tuple, i
 from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import ClusterDefaults, after_namespaces, after_node_addons
 from training_cluster.platform.helm_release import helm_release
-from training_cluster.platform.kueue_values import IMAGE_VALUE, NAMESPACE, configuration, configuration_hash, values
+from training_cluster.platform.kueue_values import IMAGE_VALUE, configuration, configuration_hash, values
 from training_cluster.single_owner import own
 from training_workloads.catalog.nodes import HOSTNAME_LABEL
 from training_workloads.catalog.versions import KUEUE
 from training_workloads.keywords import checked, keywords_of
 from training_workloads.names import dns_label, dns_subdomain
 from training_workloads.platform.queue_manifests import (
+    KUEUE_NAMESPACE,
     LAUNCHER_FLAVOR,
     MOST_FLAVORS,
     QueuedNodes,
@@ -27,6 +29,7 @@ from training_workloads.platform.queue_manifests import (
     launcher_flavor,
     launcher_quota,
     local_queue,
+    queue_spec,
     topology_name,
     topology_of,
 )
@@ -50,16 +53,35 @@ class _NodeGroup(Protocol):
     spec: Any
 
 
-@jsii.implements(IStableAnyProducer)
-class _Flavors:
-    """The quotas of the flavors when the template is made: node groups may be added until then."""
+@dataclass(frozen=True)
+class _Share:
+    """The part of a team: its GPUs by node group."""
 
-    def __init__(self, queue: "JobQueue") -> None:
-        self._queue = queue
+    namespace: str
+    gpus: Mapping[str, int]
+
+
+@jsii.implements(IStableAnyProducer)
+class _Quota:
+    """The quota of a team, or of the jobs outside teams, when the template is made: parts may be added until then."""
+
+    def __init__(self, queue: "JobQueue", team: str | None = None) -> None:
+        self._queue, self._team = queue, team
 
     def produce(self) -> Any:
-        nodes = sorted(self._queue.nodes, key=lambda nodes: nodes.preference)
-        return [*(each.quota() for each in nodes), launcher_quota(self._queue.max_jobs)]
+        queue, teams = self._queue, self._queue.teams
+        nodes = sorted(queue.nodes, key=lambda nodes: nodes.preference)
+        # Each team's launchers have an equal part of the places.
+        launchers = queue.max_jobs // (len(teams) + 1)
+        if self._team is None:
+            taken = {each.group: [share.gpus.get(each.group, 0) for share in teams.values()] for each in nodes}
+            flavors = [each.quota(without=taken[each.group]) for each in nodes]
+            rest = launcher_quota(queue.max_jobs - launchers * len(teams))
+            return queue_spec([*flavors, rest], cohort=queue.queue_name if teams else None)
+        share = teams[self._team]
+        flavors = [each.share(share.gpus.get(each.group, 0)) for each in nodes]
+        whole = [*flavors, launcher_quota(launchers)]
+        return queue_spec(whole, namespace=share.namespace, cohort=queue.queue_name)
 
 
 @jsii.implements(IStableStringProducer)
@@ -70,7 +92,7 @@ class _Configuration:
         self._queue, self._hashed = queue, hashed
 
     def produce(self) -> str:
-        text = configuration(self._queue.namespaces)
+        text = configuration(self._queue.namespaces, fair_sharing=bool(self._queue.teams))
         return configuration_hash(text) if self._hashed else text
 
 
@@ -136,6 +158,7 @@ class JobQueue(Construct):
         nodes: The nodes that the queue counts, by node group.
         namespaces: Namespaces whose jobs can enter.
         max_jobs: Jobs that run at once.
+        teams: The parts of the teams, by name.
         chart: The Helm release of Kueue, with its resource definitions.
     """
 
@@ -155,21 +178,27 @@ class JobQueue(Construct):
         self.queue_name, self.max_jobs = props.queue_name, props.max_jobs
         self.nodes: list[QueuedNodes] = []
         self.namespaces: list[str] = []
+        self.teams: dict[str, _Share] = {}
         self.chart = self._kueue(props.mirror)
         after_node_addons(self, cluster)
         if isinstance(cluster, ClusterDefaults):
             cluster.order_of_admission().add(self.chart)
         self._flavors, self._entrances = Construct(self, "Flavors"), Construct(self, "Namespaces")
-        self._topologies = Construct(self, "Topologies")
+        self._topologies, self._teams = Construct(self, "Topologies"), Construct(self, "Teams")
         self._flavors.node.add_dependency(self._topologies)
         self._apply(self._flavors, LAUNCHER_FLAVOR, launcher_flavor(self._topology_of((HOSTNAME_LABEL,))))
-        quota = cluster_queue(props.queue_name, Lazy.any(_Flavors(self)))
+        quota = cluster_queue(props.queue_name, Lazy.any(_Quota(self)))
         # Kueue keeps a flavor that a queue still names, so the queue goes first.
         self._queue = self._apply(self, "Queue", quota)
         self._queue.node.add_dependency(self._flavors)
         self.add_namespaces(["default", *props.namespaces])
         for group in props.node_groups:
             self.add_node_group(group)
+
+    @property
+    def gpus(self) -> dict[str, int]:
+        """GPUs of the node groups at their maximum size."""
+        return {nodes.group: nodes.gpus for nodes in self.nodes}
 
     @checked
     def add_node_group(self, group: Annotated[_NodeGroup, Checked(_group)]) -> None:
@@ -187,10 +216,27 @@ class JobQueue(Construct):
     def add_namespaces(self, names: Iterable[str]) -> None:
         """Let the jobs of more namespaces enter; those that can enter already are ignored."""
         for namespace in sorted(set(names) - set(self.namespaces)):
-            entrance = self._apply(self._entrances, namespace, local_queue(self.queue_name, namespace))
-            entrance.node.add_dependency(self._queue)
-            after_namespaces(entrance, self._cluster, namespace)
-            self.namespaces.append(namespace)
+            self._add_entrance(namespace, local_queue(self.queue_name, namespace), self._queue)
+
+    def add_team(self, name: str, *, namespace: str, gpus: Mapping[str, int]) -> None:
+        """Give a team a part of the quota; teams, and jobs outside of them, lend each other what they do not use.
+
+        Args:
+            name: Name of the team.
+            namespace: Its namespace, whose jobs name the same queue as others.
+            gpus: GPUs that it has by right, by node group.
+        """
+        self.teams[name] = _Share(namespace, gpus)
+        queue = f"{self.queue_name}-{name}"
+        quota = self._apply(self._teams, name, cluster_queue(queue, Lazy.any(_Quota(self, name))))
+        quota.node.add_dependency(self._flavors)
+        self._add_entrance(namespace, local_queue(self.queue_name, namespace, queue), quota)
+
+    def _add_entrance(self, namespace: str, entrance: dict[str, Any], queue: Construct) -> None:
+        made = self._apply(self._entrances, namespace, entrance)
+        made.node.add_dependency(queue)
+        after_namespaces(made, self._cluster, namespace)
+        self.namespaces.append(namespace)
 
     def _kueue(self, mirror: str | None) -> eks.HelmChart:
         text, digest = (Lazy.string(_Configuration(self, hashed=hashed)) for hashed in (False, True))
@@ -201,7 +247,7 @@ class JobQueue(Construct):
             release=KUEUE,
             values=values(text, digest),
             mirror=mirror,
-            namespace=NAMESPACE,
+            namespace=KUEUE_NAMESPACE,
             image_value=IMAGE_VALUE,
             # Its webhook checks the queue's objects.
             wait=True,

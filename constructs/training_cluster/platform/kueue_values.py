@@ -5,18 +5,12 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from training_workloads.catalog.nodes import HOSTNAME_LABEL
+from training_workloads.catalog.nodes import HOSTNAME_LABEL, NAMESPACE_NAME_LABEL
 
-__all__ = ["IMAGE_VALUE", "NAMESPACE", "configuration", "configuration_hash", "values"]
-
-#: Kueue's own.
-NAMESPACE = "kueue-system"
+__all__ = ["IMAGE_VALUE", "configuration", "configuration_hash", "values"]
 
 #: Path of the value that names the image.
 IMAGE_VALUE = ("controllerManager", "manager", "image")
-
-# Set by Kubernetes on every namespace (https://kubernetes.io/docs/reference/labels-annotations-taints/).
-_NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
 # The chart's list without pod, deployment, statefulset and leaderworkerset. With those the chart lets the API server
 # reject every new pod, Deployment and StatefulSet of a namespace while Kueue does not answer (`failurePolicy: Fail`),
@@ -67,19 +61,28 @@ _PODS = {
 }
 
 
-def configuration(namespaces: Iterable[str]) -> str:
+# Its values in the chart. Kueue stops a job of the queue that borrows most, for a queue that has less.
+# https://kueue.sigs.k8s.io/docs/concepts/fair_sharing/ (read 2026-11-28)
+_FAIR_SHARING = {"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}}
+
+
+def configuration(namespaces: Iterable[str], *, fair_sharing: bool = False) -> str:
     """Return Kueue's configuration: jobs of these namespaces, and of no other, pass its webhooks.
 
     The chart makes the `namespaceSelector` of each kind of job from `managedJobsNamespaceSelector`. So a Kueue that
     does not answer stops new jobs where a queue is, and nothing else in the cluster.
+
+    Args:
+        namespaces: Namespaces with a queue.
+        fair_sharing: Whether queues get equal parts of what they borrow from each other.
     """
-    selected = {"key": _NAMESPACE_NAME, "operator": "In", "values": sorted(namespaces)}
+    selected = {"key": NAMESPACE_NAME_LABEL, "operator": "In", "values": sorted(namespaces)}
     ours = {
         "managedJobsNamespaceSelector": {"matchExpressions": [selected]},
         "integrations": {"frameworks": list(_FRAMEWORKS)},
     }
     # JSON is YAML too.
-    return json.dumps(_AS_IN_THE_CHART | ours)
+    return json.dumps(_AS_IN_THE_CHART | ours | (_FAIR_SHARING if fair_sharing else {}))
 
 
 def configuration_hash(text: str) -> str:

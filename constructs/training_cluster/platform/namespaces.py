@@ -1,6 +1,7 @@
 """Namespaces of jobs."""
 
-from typing import cast
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 import cdk8s
 from aws_cdk import aws_eks_v2 as eks
@@ -11,8 +12,9 @@ from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.single_owner import own
 from training_workloads.keywords import checked
 from training_workloads.platform.job_disruption_budget import JobDisruptionBudgetChart
+from training_workloads.platform.team_manifests import pod_security_labels
 
-__all__ = ["Namespaces"]
+__all__ = ["Namespaces", "add_namespace"]
 
 _ALWAYS_EXISTS = "default"
 
@@ -20,7 +22,8 @@ _ALWAYS_EXISTS = "default"
 class Namespaces(Construct):
     """Namespaces that Kubernetes does not create itself, in which an update of nodes waits for jobs that hold theirs.
 
-    A namespace that exists is used. One that leaves the app stays in the cluster, with all that others have in it.
+    Each rejects pods that need more than Pod Security `restricted`, which all jobs of this project fulfil. A namespace
+    that exists is used. One that leaves the app stays in the cluster, with all that others have in it.
 
     Attributes:
         names: Their names, without `default`.
@@ -52,8 +55,24 @@ class Namespaces(Construct):
         """
         new = sorted(set(names) - {_ALWAYS_EXISTS, *self.names})
         for name in new:
-            own(self, self._cluster, f"namespace {name}")
-            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            budget = JobDisruptionBudgetChart(cdk8s.App(), "DisruptionBudget", namespace=name).to_json()
-            apply_manifest(self, name, cluster=self._cluster, documents=[namespace, *budget])
+            add_namespace(self, name, cluster=self._cluster, labels=pod_security_labels())
         self.names = sorted([*self.names, *new])
+
+
+def add_namespace(
+    scope: Construct,
+    name: str,
+    *,
+    cluster: eks.ICluster,
+    labels: Mapping[str, str],
+    documents: Iterable[dict[str, Any]] = (),
+) -> eks.KubernetesManifest:
+    """Define a namespace with its labels, the budget of its jobs, and more documents in it.
+
+    Raises:
+        InputError: Another construct defines the namespace.
+    """
+    own(scope, cluster, f"namespace {name}")
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+    budget = JobDisruptionBudgetChart(cdk8s.App(), "DisruptionBudget", namespace=name).to_json()
+    return apply_manifest(scope, name, cluster=cluster, documents=[namespace, *budget, *documents])

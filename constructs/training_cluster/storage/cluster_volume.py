@@ -9,13 +9,13 @@ from constructs import Construct
 
 from training_cluster.checks import imported_with, is_a
 from training_cluster.kubernetes_manifest import apply_manifest
-from training_cluster.lifecycle import after_admission, after_namespaces, after_node_addons
+from training_cluster.lifecycle import ClusterDefaults, after_node_addons
 from training_cluster.single_owner import own
 from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import suppress_implied_dependency
 from training_workloads.validation import Problems
 
-__all__ = ["Volume", "valid_nodes"]
+__all__ = ["Volume", "share_with_teams", "valid_nodes"]
 
 
 class Volume(Construct):
@@ -25,7 +25,8 @@ class Volume(Construct):
     system in another stack does not refer to the cluster, so there is no cycle of stacks.
 
     Attributes:
-        manifest: The Kubernetes objects.
+        claim: Name of the claim.
+        manifest: The volume and its claim.
     """
 
     manifest: eks.KubernetesManifest
@@ -40,20 +41,24 @@ class Volume(Construct):
         """
         order_stacks(scope, id, cluster=cluster, file_system=file_system)
         super().__init__(scope, id)
-        self._cluster = cast(eks.ICluster, cluster)
+        self._cluster, self.claim = cast(eks.ICluster, cluster), claim
         own(self, self._cluster, f"volume {claim}")
 
-    def _apply(self, chart: cdk8s.Chart, *, namespace: str, after: Iterable[Any]) -> None:
-        """Apply the volume when all that it needs exists, and delete it first."""
-        self.manifest = apply_manifest(self, "Resource", cluster=self._cluster, documents=chart.to_json())
-        suppress_implied_dependency(self.manifest)
+    def _apply(self, id: str, chart: cdk8s.Chart, *, after: Iterable[Any]) -> eks.KubernetesManifest:
+        """Apply objects when all that they need exists, and delete them first."""
+        manifest = apply_manifest(self, id, cluster=self._cluster, documents=chart.to_json())
+        suppress_implied_dependency(manifest)
         # Pods may mount it when the mount targets, the rules and the metadata of the bucket's objects exist, and all of
         # these must stay until the last pod has left. An imported file system of the CDK is no construct to jsii.
-        self.manifest.node.add_dependency(*(each for each in after if isinstance(each, Construct)))
-        after_node_addons(self.manifest, self._cluster)
-        # The one of Lustre has a Job.
-        after_admission(self.manifest, self._cluster)
-        after_namespaces(self.manifest, self._cluster, namespace)
+        manifest.node.add_dependency(*(each for each in after if isinstance(each, Construct)))
+        after_node_addons(manifest, self._cluster)
+        return manifest
+
+
+def share_with_teams(volume: Volume, cluster: Any) -> None:
+    """Give the teams of a cluster, those of later calls too, their folders of a volume that is complete."""
+    if isinstance(cluster, ClusterDefaults):
+        cluster.add_volume(volume)
 
 
 def valid_nodes(name: str, cluster: Any, file_system: Any) -> Problems:

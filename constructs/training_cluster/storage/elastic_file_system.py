@@ -5,18 +5,18 @@ from typing import Annotated, Any
 
 import cdk8s
 import jsii
-from aws_cdk import RemovalPolicy
+from aws_cdk import Aws, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from training_cluster.checks import Cluster, Key, KnownChecked, SecurityGroup, Subnets, Vpc, has, is_a
-from training_cluster.lifecycle import ClusterDefaults
+from training_cluster.lifecycle import ClusterDefaults, after_namespaces
 from training_cluster.network.security_group_rules import allow_tcp
 from training_cluster.network.training_network import private_subnets
 from training_cluster.stack_order import order_stacks
-from training_cluster.storage.cluster_volume import Volume, valid_nodes
+from training_cluster.storage.cluster_volume import Volume, share_with_teams, valid_nodes
 from training_workloads.jobs.volumes import EFS_CLAIM
 from training_workloads.keywords import checked, keywords_of
 from training_workloads.mpijob.programs import UID
@@ -81,8 +81,8 @@ class ElasticFileSystem(efs.FileSystem):
             vpc: The VPC of the subnets.
             subnets: Subnets of its mount targets, one in each zone whose nodes mount it. Default: the VPC's private
                 subnets, or its isolated ones if it has no other.
-            for_sagemaker: Whether training jobs of SageMaker mount it: it then accepts clients without TLS, and as
-                root. Default: clients use TLS, and none is root.
+            for_sagemaker: Whether training jobs of SageMaker mount it: it then accepts clients without TLS or an
+                access point, and as root. Default: clients use both, and none is root.
             encryption_key: Key of the stored files. Default: the account's key for EFS.
 
         Raises:
@@ -179,24 +179,32 @@ def _add_folder(file_system: efs.FileSystem) -> efs.AccessPoint:
 def _policy(*, for_sagemaker: bool) -> iam.PolicyDocument:
     """Let clients mount without IAM, through the mount target; those of a cluster with TLS, and not as root.
 
+    Those of a cluster mount an access point and so one folder, as its user. The root of the file system, where a client
+    chooses its user, is no access point.
+    https://docs.aws.amazon.com/efs/latest/ug/access-points-iam-policy.html
+
     A channel of a training job has no option for TLS or for an access point, and "POSIX permissions are ignored" in it:
     https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_FileSystemDataSource.html and
     https://docs.aws.amazon.com/sagemaker/latest/dg/security_iam_id-based-policy-examples.html (read 2026-11-23).
     https://docs.aws.amazon.com/efs/latest/ug/create-file-system-policy.html
     """
-    root = ["elasticfilesystem:ClientRootAccess"] if for_sagemaker else []
-    mount = iam.PolicyStatement(
-        principals=[iam.AnyPrincipal()],
-        actions=["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite", *root],
-        conditions={"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
-    )
+    actions = ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
+    via_target = {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}}
+    anyone = [iam.AnyPrincipal()]
+    if for_sagemaker:
+        actions.append("elasticfilesystem:ClientRootAccess")
+        mount = iam.PolicyStatement(principals=anyone, actions=actions, conditions=via_target)
+        return iam.PolicyDocument(statements=[mount])
+    points = f"arn:{Aws.PARTITION}:elasticfilesystem:{Aws.REGION}:{Aws.ACCOUNT_ID}:access-point/*"
+    via_point = {"StringLike": {"elasticfilesystem:AccessPointArn": points}}
+    mount = iam.PolicyStatement(principals=anyone, actions=actions, conditions=via_target | via_point)
     plain_text = iam.PolicyStatement(
         effect=iam.Effect.DENY,
-        principals=[iam.AnyPrincipal()],
+        principals=anyone,
         actions=["*"],
         conditions={"Bool": {"aws:SecureTransport": "false"}},
     )
-    return iam.PolicyDocument(statements=[mount] if for_sagemaker else [mount, plain_text])
+    return iam.PolicyDocument(statements=[mount, plain_text])
 
 
 def _elastic(name: str, file_system: Any) -> Problems:
@@ -214,6 +222,7 @@ class ElasticVolume(Volume):
     """The file system as a static volume and a claim in the cluster, with NFS open to the nodes.
 
     Attributes:
+        file_system: The file system.
         manifest: The volume and the claim.
     """
 
@@ -247,6 +256,7 @@ class ElasticVolume(Volume):
         check(_needed_access_point(access_point, file_system), valid_nodes("cluster", cluster, file_system))
         shown: Any = access_point or file_system
         super().__init__(scope, id, cluster=cluster, file_system=file_system, claim=claim)
+        self.file_system = file_system
         chart = EfsVolumeChart(
             cdk8s.App(),
             "Volume",
@@ -257,9 +267,10 @@ class ElasticVolume(Volume):
         )
         if isinstance(cluster, ClusterDefaults):
             cluster.require_efs_driver()
-        self._apply(
-            chart, namespace=namespace, after=(file_system, access_point, self._open_port(file_system.connections))
-        )
+        after = (file_system, access_point, self._open_port(file_system.connections))
+        self.manifest = self._apply("Resource", chart, after=after)
+        after_namespaces(self.manifest, cluster, namespace)
+        share_with_teams(self, cluster)
 
     def _open_port(self, connections: ec2.Connections) -> Construct:
         scope = Construct(self, "Ports")

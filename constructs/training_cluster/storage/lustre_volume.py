@@ -1,6 +1,6 @@
 """A Lustre file system as a volume of a cluster."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import cdk8s
 from aws_cdk import Token, Tokenization
@@ -8,9 +8,10 @@ from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
 from training_cluster.checks import Cluster, Mirror, has
-from training_cluster.storage.cluster_volume import Volume, valid_nodes
+from training_cluster.lifecycle import after_admission, after_namespaces
+from training_cluster.storage.cluster_volume import Volume, share_with_teams, valid_nodes
 from training_cluster.storage.lustre_file_system import LustreFileSystemBase, open_lustre_ports
-from training_workloads import LustreVolumeChart
+from training_workloads import LustreFoldersChart, LustreVolumeChart
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
 from training_workloads.keywords import keywords_of
 from training_workloads.spec import Checked, Spec
@@ -63,7 +64,11 @@ class LustreVolume(Volume):
     one first.
 
     Attributes:
-        manifest: The volume, the claim and the Job that gives the jobs' folders to their user.
+        file_system: The file system.
+        address: Its address, as the keywords of `LustreVolumeChart`.
+        mirror: ECR registry with a copy of the ownership Job's image; None for the public one.
+        manifest: The volume and the claim.
+        folders: The Job that gives the jobs' folders to their user, in the namespace `training-system`.
     """
 
     @keywords_of(LustreVolumeProps)
@@ -78,18 +83,23 @@ class LustreVolume(Volume):
         file_system = props.file_system
         check(valid_nodes("cluster", props.cluster, file_system))
         super().__init__(scope, id, cluster=props.cluster, file_system=file_system, claim=props.claim)
-        chart = LustreVolumeChart(
-            cdk8s.App(),
-            "Volume",
-            file_system_id=file_system.file_system_id,
-            dns_name=file_system.dns_name,
-            mount_name=file_system.mount_name,
-            capacity_gib=capacity_text(file_system),
-            claim=props.claim,
-            namespace=props.namespace,
-            mirror=props.mirror,
-        )
-        self._apply(chart, namespace=props.namespace, after=(file_system, self._open_ports(file_system)))
+        self.file_system, self.mirror = file_system, props.mirror
+        self.address: dict[str, Any] = {
+            "file_system_id": file_system.file_system_id,
+            "dns_name": file_system.dns_name,
+            "mount_name": file_system.mount_name,
+            "capacity_gib": capacity_text(file_system),
+        }
+        after = (file_system, self._open_ports(file_system))
+        lustre = {**self.address, "claim": props.claim}
+        volume = LustreVolumeChart(cdk8s.App(), "Volume", **lustre, namespace=props.namespace)
+        self.manifest = self._apply("Resource", volume, after=after)
+        after_namespaces(self.manifest, self._cluster, props.namespace)
+        # A separate manifest: that of the volume deletes what left it, as the Job of an earlier release.
+        folders = LustreFoldersChart(cdk8s.App(), "Folders", **lustre, mirror=props.mirror)
+        self.folders = self._apply("Folders", folders, after=after)
+        after_admission(self.folders, self._cluster)
+        share_with_teams(self, props.cluster)
 
     def _open_ports(self, file_system: LustreFileSystemBase | fsx.LustreFileSystem) -> Construct:
         scope = Construct(self, "Ports")

@@ -141,8 +141,24 @@ def test_no_node_reads_s3(template: assertions.Template) -> None:
     roles = properties(template, "AWS::IAM::Role")
     (node_role,) = [each for each in roles if "ec2.amazonaws.com" in json.dumps(each["AssumeRolePolicyDocument"])]
     names = [arn["Fn::Join"][1][-1].rpartition("/")[2] for arn in node_role["ManagedPolicyArns"]]
-    assert names == ["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"]
+    assert names == ["AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly"]
     assert "Policies" not in node_role
+
+
+def test_the_cni_has_a_role_before_its_pods_start(template: assertions.Template) -> None:
+    ((id, association),) = template.find_resources("AWS::EKS::PodIdentityAssociation").items()
+    assert association["Properties"]["ServiceAccount"] == "aws-node"
+    assert association["Properties"]["Namespace"] == "kube-system"
+    role = template.to_json()["Resources"][association["Properties"]["RoleArn"]["Fn::GetAtt"][0]]
+    assert "/AmazonEKS_CNI_Policy" in str(role["Properties"]["ManagedPolicyArns"])
+    agent, (_, cni) = addons(template)["eks-pod-identity-agent"][0], addons(template)["vpc-cni"]
+    assert {id, agent} <= set(cni["DependsOn"])
+
+
+def test_nodes_lose_the_right_of_the_cni_after_it_has_its_role(template: assertions.Template) -> None:
+    roles = template.find_resources("AWS::IAM::Role").values()
+    (node_role,) = [each for each in roles if "ec2.amazonaws.com" in json.dumps(each["Properties"])]
+    assert addons(template)["vpc-cni"][0] in node_role["DependsOn"]
 
 
 def test_the_cni_enforces_policies_and_saves_addresses(template: assertions.Template) -> None:
@@ -150,6 +166,7 @@ def test_the_cni_enforces_policies_and_saves_addresses(template: assertions.Temp
     assert values == {
         "enableNetworkPolicy": "true",
         "env": {
+            "AWS_VPC_K8S_CNI_LOGLEVEL": "INFO",
             "AWS_VPC_ENI_MTU": "9001",
             "MINIMUM_IP_TARGET": "16",
             "WARM_IP_TARGET": "4",
@@ -177,9 +194,9 @@ def test_nodes_come_after_the_network_and_services_after_the_nodes(template: ass
 
 def test_the_driver_of_efs_has_a_role(encrypted: assertions.Template) -> None:
     _, driver = addons(encrypted)["aws-efs-csi-driver"]
-    ((association_id, association),) = encrypted.find_resources("AWS::EKS::PodIdentityAssociation").items()
-    assert association["Properties"]["ServiceAccount"] == "efs-csi-controller-sa"
-    assert association_id in driver["DependsOn"]
+    associations = encrypted.find_resources("AWS::EKS::PodIdentityAssociation").items()
+    accounts = {each["Properties"]["ServiceAccount"]: id for id, each in associations}
+    assert accounts["efs-csi-controller-sa"] in driver["DependsOn"]
 
 
 def test_accepts_a_network_without_nat() -> None:

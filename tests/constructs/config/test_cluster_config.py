@@ -8,8 +8,10 @@ from training_cluster.config import (
     ExistingLustreConfig,
     ExistingVpcConfig,
     GpuNodeGroupConfig,
+    JobIdentitySpec,
     JobQueueSpec,
     LustreConfig,
+    TeamSpec,
 )
 from training_workloads import InputError
 
@@ -39,6 +41,33 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
         "1 MB; define fewer, or a second cluster in another stack",
     ),
     ({"kubernetes_version": "1.29"}, "'kubernetes_version"),
+    (
+        {"teams": {"vision": TeamSpec(user_id=2001)}},
+        "'job_queue' is missing, but teams get their GPUs from the queue; add 'job_queue: true'",
+    ),
+    (
+        {"job_queue": JobQueueSpec(), "teams": {name: TeamSpec(user_id=2001) for name in ("vision", "speech")}},
+        "'teams.speech.user_id' is 2001, but it is that of the team 'vision', whose files it owns; give each team "
+        "another number",
+    ),
+    (
+        {"job_queue": JobQueueSpec(), "teams": {"vision": TeamSpec(user_id=2001, gpus={"gpu": 9})}},
+        "'teams.vision.gpus.gpu' is 9, but the node group 'gpu' has 8 GPUs at its max_size, and the teams have 9 by "
+        "right (vision: 9); lower the GPUs of a team, or raise max_size: idle GPUs of others are borrowed in any case",
+    ),
+    (
+        {"job_queue": JobQueueSpec(), "teams": {"Vision": {"user_id": 2001}}},
+        "'teams.Vision' is 'Vision', but it is not valid as a name; use lower-case letters, digits and '-', at most 63",
+    ),
+    (
+        {
+            "job_queue": JobQueueSpec(),
+            "teams": {"vision": TeamSpec(user_id=2001)},
+            "service_accounts": {"train": JobIdentitySpec(prefix="/", namespace="vision")},
+        },
+        "'service_accounts.train.prefix' is '/', but its namespace is that of the team 'vision', which has the folder "
+        "'teams/vision'; give that folder or one in it, such as teams/vision/runs",
+    ),
     (
         {"node_groups": group(ami_release="1.34.2-20260917")},
         "'node_groups.gpu.ami_release' is '1.34.2-20260917', but kubernetes_version is '1.35'; give a release of 1.35, "

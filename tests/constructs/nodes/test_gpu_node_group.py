@@ -6,6 +6,7 @@ import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from syrupy.assertion import SnapshotAssertion
 
@@ -155,6 +156,30 @@ def test_every_option_reaches_the_template(site: Site) -> None:
     assert "AmazonSSMManagedInstanceCore" in str(properties(made, "AWS::IAM::Role"))
 
 
+def policies(made: assertions.Template) -> list[str]:
+    (role,) = [each for each in properties(made, "AWS::IAM::Role") if "ec2.amazonaws.com" in str(each)]
+    return [str(arn).rpartition("/")[2].rstrip("'}]") for arn in role["ManagedPolicyArns"]]
+
+
+def test_nodes_of_a_cluster_of_the_cdk_keep_the_right_of_the_cni(site: Site) -> None:
+    group = GpuNodeGroup(site.stack, "Gpu", cluster=site.cluster, instance_type="p3.2xlarge", ssm=True)
+    group.node_group.role.add_managed_policy(iam.ManagedPolicy.from_managed_policy_arn(site.stack, "Own", "arn:x/Own"))
+    assert policies(site.template()) == [
+        "AmazonEKSWorkerNodePolicy",
+        "AmazonEKS_CNI_Policy",
+        "AmazonSSMManagedInstanceCore",
+        "Own",
+        "AmazonEC2ContainerRegistryPullOnly",
+    ]
+
+
+def test_nodes_of_our_cluster_have_no_right_on_interfaces(site: Site) -> None:
+    cluster = TrainingCluster(site.stack, "Ours", vpc=site.vpc)
+    cluster.add_gpu_node_group("Gpu", instance_type="p3.2xlarge")
+    nodes = [each for each in properties(site.template(), "AWS::IAM::Role") if "ec2.amazonaws.com" in str(each)]
+    assert [("CNI" in str(role["ManagedPolicyArns"])) for role in nodes] == [False, False]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -189,7 +214,7 @@ def test_a_training_cluster_decides_subnet_release_key_and_order() -> None:
     assert found["Properties"]["Subnets"] == [stack.resolve(network.training_subnet.subnet_id)]
     assert found["Properties"]["Version"] == "1.34"
     addons = made.find_resources("AWS::EKS::Addon")
-    before = {addons[id]["Properties"]["AddonName"] for id in found["DependsOn"]}
+    before = {addons[id]["Properties"]["AddonName"] for id in found["DependsOn"] if id in addons}
     assert before == {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"}
     disks = group.launch_template.launch_template_data.block_device_mappings  # type: ignore[union-attr]
     assert stack.resolve(disks)[0]["ebs"]["kmsKeyId"] == stack.resolve(key.key_arn)

@@ -22,7 +22,8 @@ def test_defines_all_but_the_default_namespace(site: Site) -> None:
     assert made.names == ["research"]
     manifests = properties(site.template(), "Custom::AWSCDK-EKS-KubernetesResource")
     found = {each["kind"]: each["metadata"] for manifest in manifests for each in json.loads(manifest["Manifest"])}
-    assert found["Namespace"] == {"name": "research"}
+    restricted = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+    assert found["Namespace"] == {"name": "research", "labels": restricted}
     assert found["PodDisruptionBudget"]["namespace"] == "research"
 
 

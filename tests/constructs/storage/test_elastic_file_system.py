@@ -15,6 +15,7 @@ from training_cluster.storage.elastic_file_system import ImportedElasticFileSyst
 from training_workloads import InputError
 
 IDS = {"file_system_id": "fs-0123456789abcdef0", "access_point_id": "fsap-0123456789abcdef0"}
+ACCESS_POINTS = f"arn:{cdk.Aws.PARTITION}:elasticfilesystem:{cdk.Aws.REGION}:{cdk.Aws.ACCOUNT_ID}:access-point/*"
 
 
 def file_system(site: Site, **options: Any) -> ElasticFileSystem:
@@ -34,7 +35,7 @@ def test_it_is_encrypted_elastic_and_retained_unless_its_first_deployment_fails(
     assert "KmsKeyId" not in made["Properties"]
 
 
-def test_nodes_mount_it_with_tls_and_not_as_root(site: Site) -> None:
+def test_nodes_mount_an_access_point_with_tls_and_not_as_root(site: Site) -> None:
     file_system(site)
     (made,) = properties(site.template(), "AWS::EFS::FileSystem")
     assert made["FileSystemPolicy"]["Statement"] == [
@@ -42,7 +43,10 @@ def test_nodes_mount_it_with_tls_and_not_as_root(site: Site) -> None:
             "Effect": "Allow",
             "Principal": {"AWS": "*"},
             "Action": ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"],
-            "Condition": {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
+            "Condition": {
+                "Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"},
+                "StringLike": {"elasticfilesystem:AccessPointArn": site.stack.resolve(ACCESS_POINTS)},
+            },
         },
         {
             "Effect": "Deny",

@@ -83,6 +83,17 @@ def test_a_build_may_read_its_folder_and_use_its_repository_only(stack: cdk.Stac
     assert everywhere == ["ecr:GetAuthorizationToken"]
 
 
+def test_a_build_decrypts_objects_alone(stack: cdk.Stack) -> None:
+    key = TrainingKey(stack, "Key")
+    bucket = TrainingBucket(stack, "Encrypted", encryption_key=key)
+    repository = ImageRepository(stack, "Images")
+    ImageBuild(stack, "OfTheBucket", bucket=bucket, repository=repository)
+    (policy,) = properties(assertions.Template.from_stack(stack), "AWS::IAM::Policy")
+    (decryption,) = [each for each in policy["PolicyDocument"]["Statement"] if each["Action"] == "kms:Decrypt"]
+    service = decryption["Condition"]["StringEquals"]["kms:ViaService"]
+    assert service == {"Fn::Join": ["", ["s3.", {"Ref": "AWS::Region"}, ".amazonaws.com"]]}
+
+
 def test_a_key_encrypts_the_log(stack: cdk.Stack) -> None:
     key = TrainingKey(stack, "Key")
     define(stack, encryption_key=key)

@@ -1,4 +1,5 @@
 import json
+import re
 from collections import Counter
 from typing import Any
 
@@ -47,8 +48,9 @@ def rules(site: Site, direction: str, protocol: str) -> dict[tuple[str, str], se
     return found
 
 
-def applied(site: Site) -> dict[str, Any]:
-    (manifest,) = site.template().find_resources("Custom::AWSCDK-EKS-KubernetesResource").values()
+def applied(site: Site, part: str = "Volume") -> dict[str, Any]:
+    manifests = site.template().find_resources("Custom::AWSCDK-EKS-KubernetesResource")
+    (manifest,) = [manifest for id, manifest in manifests.items() if re.fullmatch(part + "[0-9A-F]{8}", id)]
     return dict(manifest)
 
 
@@ -58,8 +60,29 @@ def test_the_volume_of_a_new_file_system(site: Site) -> None:
     attributes = [part["Fn::GetAtt"][1] for part in parts if isinstance(part, dict) and "Fn::GetAtt" in part]
     assert attributes == ["DNSName", "LustreMountName"]
     documents = json.loads("".join(part if isinstance(part, str) else "fs" for part in parts))
-    assert [document["kind"] for document in documents] == ["PersistentVolume", "PersistentVolumeClaim", "Job"]
+    assert [document["kind"] for document in documents] == ["PersistentVolume", "PersistentVolumeClaim"]
     assert {document["metadata"].get("namespace", "none") for document in documents} == {"none", "default"}
+
+
+def test_the_folders_are_made_in_a_namespace_without_users(site: Site) -> None:
+    LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=imported(site), namespace="research")
+    volume, claim, job = documents = json.loads(applied(site, "VolumeFolders")["Properties"]["Manifest"])
+    for document in documents:
+        check_manifest(document)
+    assert volume["metadata"]["name"] == "training-lustre-training-system"
+    assert [each["metadata"]["namespace"] for each in (claim, job)] == ["training-system", "training-system"]
+    # That of the namespace, which stays, is applied before.
+    namespace = applied(site, "VolumeNamespacetrainingsystem")
+    (document,) = json.loads(namespace["Properties"]["Manifest"])
+    assert document["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "baseline"
+    assert namespace["DeletionPolicy"] == "Retain"
+    assert any(id.startswith("VolumeNamespace") for id in applied(site, "VolumeFolders")["DependsOn"])
+
+
+def test_an_update_deletes_the_job_that_was_in_the_namespace_of_the_jobs(site: Site) -> None:
+    LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=imported(site))
+    # kubectl deletes an object with this label that left the manifest.
+    assert applied(site)["Properties"]["PruneLabel"].startswith("aws.cdk.eks/prune-")
 
 
 @pytest.mark.parametrize(("options", "ingress", "egress"), [({}, 6, 0), (EFA, 9, 3)])
@@ -68,11 +91,12 @@ def test_it_waits_for_the_data_repositories_and_the_open_ports(
 ) -> None:
     LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=new_file_system(site, **options))
     resources = site.template().to_json()["Resources"]
-    first = Counter(resources[id]["Type"] for id in applied(site)["DependsOn"])
-    assert first["AWS::FSx::DataRepositoryAssociation"] == 1
-    # Two port ranges, and all traffic with EFA: among the servers, from the clients, to the clients.
-    assert first["AWS::EC2::SecurityGroupIngress"] == ingress
-    assert first["AWS::EC2::SecurityGroupEgress"] == egress
+    for part in ("Volume", "VolumeFolders"):
+        first = Counter(resources[id]["Type"] for id in applied(site, part)["DependsOn"])
+        assert first["AWS::FSx::DataRepositoryAssociation"] == 1
+        # Two port ranges, and all traffic with EFA: among the servers, from the clients, to the clients.
+        assert first["AWS::EC2::SecurityGroupIngress"] == ingress
+        assert first["AWS::EC2::SecurityGroupEgress"] == egress
 
 
 def test_opens_both_port_ranges_in_both_directions(site: Site) -> None:
@@ -125,7 +149,7 @@ def test_the_volume_of_an_imported_file_system(site: Site) -> None:
     for document in documents:
         # CDK labels what it may prune; everything else is as the chart made it.
         check_manifest(document)
-    persistent, claim, ownership = documents
+    persistent, claim = documents
     assert persistent["spec"]["csi"]["volumeHandle"] == "fs-0123456789abcdef0"
     assert persistent["spec"]["csi"]["volumeAttributes"] == {
         "dnsname": "fs-0123456789abcdef0.fsx.aws",
@@ -133,7 +157,6 @@ def test_the_volume_of_an_imported_file_system(site: Site) -> None:
     }
     assert persistent["spec"]["capacity"] == {"storage": "2400Gi"}
     assert (claim["metadata"]["name"], claim["metadata"]["namespace"]) == ("shared", "research")
-    assert ownership["metadata"]["namespace"] == "research"
     site.template().resource_count_is("AWS::FSx::FileSystem", 0)
     assert rules(site, "Ingress", "tcp") == {}
 
@@ -142,8 +165,7 @@ def test_the_image_of_the_ownership_job_comes_from_a_mirror(site: Site) -> None:
     existing = imported(site)
     mirror = "111122223333.dkr.ecr.us-west-2.amazonaws.com"
     LustreVolume(site.stack, "Volume", cluster=site.cluster, file_system=existing, mirror=mirror)
-    (made,) = properties(site.template(), "Custom::AWSCDK-EKS-KubernetesResource")
-    assert f"{mirror}/busybox:1.37.0" in made["Manifest"]
+    assert f"{mirror}/busybox:1.37.0" in applied(site, "VolumeFolders")["Properties"]["Manifest"]
 
 
 def test_rejects_an_invalid_mirror(site: Site) -> None:

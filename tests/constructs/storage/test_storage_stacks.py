@@ -1,5 +1,6 @@
 """File systems and their volumes in different stacks: no cycle, and each rule where it can be."""
 
+import re
 from typing import Any
 
 import aws_cdk as cdk
@@ -100,8 +101,13 @@ def test_volumes_wait_for_the_drivers_of_our_cluster(site: Site) -> None:
     template = site.template()
     addons = {id: addon["Properties"]["AddonName"] for id, addon in template.find_resources("AWS::EKS::Addon").items()}
     manifests = template.find_resources("Custom::AWSCDK-EKS-KubernetesResource")
-    for name, driver in (("LustreVolume", "aws-fsx-csi-driver"), ("EfsVolume", "aws-efs-csi-driver")):
-        (manifest,) = (each for id, each in manifests.items() if id.startswith(name))
+    drivers = {
+        r"LustreVolume[0-9A-F]{8}": "aws-fsx-csi-driver",
+        "LustreVolumeFolders": "aws-fsx-csi-driver",
+        "EfsVolume": "aws-efs-csi-driver",
+    }
+    for name, driver in drivers.items():
+        (manifest,) = (each for id, each in manifests.items() if re.match(name, id))
         assert driver in {addons.get(id) for id in manifest["DependsOn"]}
 
 

@@ -27,7 +27,8 @@ def test_platform_and_jobs_have_separate_folders(tmp_path: Path, command: Comman
 def test_platform_with_volumes(tmp_path: Path, command: Command) -> None:
     code, _, errors = command("platform", "render", "mpi-operator", *LUSTRE, *EFS, "--namespace=team")
     assert (code, errors) == (0, "")
-    assert names_in(tmp_path / "dist/platform") == {"efs-volume", "lustre-volume", "mpi-job-definition", "mpi-operator"}
+    volumes = {"efs-volume", "lustre-folders", "lustre-volume"}
+    assert names_in(tmp_path / "dist/platform") == {*volumes, "mpi-job-definition", "mpi-operator"}
     text = (tmp_path / "dist/platform/lustre-volume.k8s.yaml").read_text()
     assert "volumeHandle: fs-0123456789abcdef0" in text
     assert "storage: 1200Gi" in text

@@ -29,6 +29,7 @@ from training_workloads import (
     TorchElasticJob,
     TorchElasticJobSpec,
 )
+from training_workloads.lint import lint_manifest
 from training_workloads.spec import Spec
 
 KINDS: dict[str, tuple[type[Spec], Callable[..., Construct]]] = {
@@ -228,6 +229,7 @@ OTHER: dict[str, Any] = {
     "file_system": "efs",
     "class_folders": "train",
     "pods": 3,
+    "user_id": 2001,
 }
 
 
@@ -374,3 +376,80 @@ def test_arguments_render_a_valid_manifest_or_are_rejected(kind: str, data: st.D
     KINDS[kind][1](chart, "Job", spec=spec)
     for document in cdk8s.Testing.synth(chart):
         check_manifest(document)
+
+
+def pod_templates(made: Any) -> list[dict[str, Any]]:
+    """Return the templates of all pods in some manifests: what has containers, with its metadata."""
+    if isinstance(made, list):
+        return [pod for each in made for pod in pod_templates(each)]
+    if not isinstance(made, dict):
+        return []
+    own = [made] if "containers" in made.get("spec", {}) else []
+    return [*own, *(pod for value in made.values() for pod in pod_templates(value))]
+
+
+OF_A_TEAM = {**PLAIN, "train job": PLAIN["torch"] | {"max_workers": None, "kind": "TrainJob"}} | {
+    "etcd": PLAIN["torch"] | {"rendezvous": "etcd"},
+    "folders": PLAIN["stage"] | {"class_folders": "data/train"},
+}
+
+
+@pytest.mark.parametrize("kind", OF_A_TEAM)
+def test_every_pod_of_a_job_runs_as_the_user_that_is_given(kind: str) -> None:
+    arguments = {**OF_A_TEAM[kind], "user_id": 1001}
+    spec = {"train job": "torch", "etcd": "torch", "folders": "stage"}.get(kind, kind)
+    arguments |= {"instance_type": "p4d.24xlarge"} if spec in (*ON_GPUS, "torch") else {}
+    made = manifests(spec, arguments)
+    for document in made:
+        check_manifest(document)
+    found = pod_templates(made)
+    assert found
+    for pod in found:
+        security = pod["spec"]["securityContext"]
+        assert [security[name] for name in ("runAsUser", "runAsGroup", "fsGroup")] == [1001, 1001, 1001]
+        # ssh asks this file for the name and the home of the number.
+        passwd = pod["metadata"]["annotations"]["training-cluster/passwd"].splitlines()
+        assert passwd[-1] == "mpiuser:x:1001:1001::/home/mpiuser:/bin/bash"
+        assert {"name": "passwd", "downwardAPI": {"items": [{
+            "path": "passwd",
+            "fieldRef": {"fieldPath": "metadata.annotations['training-cluster/passwd']"},
+        }]}} in pod["spec"]["volumes"]  # fmt: skip
+        for container in [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]:
+            assert {
+                "name": "passwd",
+                "mountPath": "/etc/passwd",
+                "subPath": "passwd",
+                "readOnly": True,
+            } in container["volumeMounts"]
+    assert "'runAsUser': 1000" not in str(made)
+
+
+def test_a_program_of_another_user_has_a_home_where_it_may_write() -> None:
+    (worker,) = [
+        pod
+        for pod in pod_templates(manifests("torch", {**PLAIN["torch"], "instance_type": "p3.2xlarge", "user_id": 7}))
+        if pod["spec"]["containers"][0]["name"] == "worker"
+    ]
+    assert {"name": "HOME", "value": "/tmp"} in worker["spec"]["containers"][0]["env"]
+    own = PLAIN["torch"] | {"environment": {"HOME": "/fsx/home"}, "instance_type": "p3.2xlarge", "user_id": 7}
+    variables = str(manifests("torch", own))
+    assert variables.count("'name': 'HOME', 'value': '/fsx/home'") == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_lint_warns_of_another_user(kind: str) -> None:
+    arguments = PLAIN[kind] | ({"instance_type": "p4d.24xlarge"} if kind in (*ON_GPUS, "torch") else {})
+    before, after = (
+        [finding for document in manifests(kind, given) for finding in lint_manifest(document)]
+        for given in (arguments, arguments | {"user_id": 1001})
+    )
+    assert [finding.rule for finding in after] == [finding.rule for finding in before]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_job_runs_as_root(kind: str) -> None:
+    arguments = {**PLAIN[kind], "user_id": 0} | (
+        {"instance_type": "p4d.24xlarge"} if kind in (*ON_GPUS, "torch") else {}
+    )
+    with pytest.raises(InputError, match="'user_id' is 0; give 1 or more"):
+        KINDS[kind][0](**arguments)

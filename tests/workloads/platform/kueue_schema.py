@@ -81,6 +81,9 @@ _SPECS = {
     "ClusterQueue": _closed(
         {
             "namespaceSelector": {"type": "object"},
+            "cohortName": _NAME,
+            "preemption": _closed({"reclaimWithinCohort": {"enum": ["Never", "LowerPriority", "Any"]}}),
+            "flavorFungibility": _closed({"whenCanBorrow": {"enum": ["MayStopSearch", "TryNextFlavor"]}}),
             "resourceGroups": {"type": "array", "maxItems": 16, "items": _RESOURCE_GROUP},
         }
     ),

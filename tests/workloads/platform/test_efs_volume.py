@@ -14,6 +14,12 @@ def test_the_volume_is_static_encrypted_and_retained() -> None:
     assert volume["spec"] == {
         "accessModes": ["ReadWriteMany"],
         "capacity": {"storage": "1Gi"},
+        "claimRef": {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "name": "training-efs",
+            "namespace": "default",
+        },
         "csi": {
             "driver": "efs.csi.aws.com",
             "volumeHandle": "fs-1::fsap-2",

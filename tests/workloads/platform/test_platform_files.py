@@ -42,6 +42,7 @@ def test_everything_has_a_file(files: dict[str, list[dict[str, Any]]]) -> None:
     assert sorted(PLATFORM_FILES) == [
         "efa-device-plugin.k8s.yaml",
         "efs-volume.k8s.yaml",
+        "lustre-folders.k8s.yaml",
         "lustre-volume.k8s.yaml",
         "mpi-job-definition.k8s.yaml",
         "mpi-operator.k8s.yaml",
@@ -104,7 +105,7 @@ def test_the_claims_are_in_the_namespace_of_the_jobs_and_images_come_from_the_mi
     written, _ = render_platform(spec, tmp_path)
     documents = [document for path in written for document in yaml.safe_load_all(path.read_text())]
     claims = [document for document in documents if document["kind"] == "PersistentVolumeClaim"]
-    assert [claim["metadata"]["namespace"] for claim in claims] == ["team", "team"]
+    assert [claim["metadata"]["namespace"] for claim in claims] == ["team", "training-system", "team"]
     (job,) = [document for document in documents if document["kind"] == "Job"]
     assert job["spec"]["template"]["spec"]["containers"][0]["image"] == "ecr/m/busybox:1.37.0"
 

@@ -14,6 +14,7 @@ from training_workloads.platform.queue_manifests import (
     launcher_flavor,
     launcher_quota,
     local_queue,
+    queue_spec,
     topology_name,
     topology_of,
 )
@@ -37,7 +38,11 @@ def queued(
 
 
 def amounts(nodes: QueuedNodes) -> dict[str, Any]:
-    return {each["name"]: each["nominalQuota"] for each in nodes.quota()["resources"]}
+    return amounts_of(nodes.quota())
+
+
+def amounts_of(flavor: dict[str, Any]) -> dict[str, Any]:
+    return {each["name"]: each["nominalQuota"] for each in flavor["resources"]}
 
 
 def test_a_flavor_has_the_labels_and_the_taint_of_its_nodes() -> None:
@@ -96,7 +101,7 @@ def test_launchers_have_a_separate_quota_and_no_gpus() -> None:
 
 
 def test_the_queue_and_its_entrances_are_objects_of_kueue() -> None:
-    queue = cluster_queue("gpu", [queued().quota(), launcher_quota(13)])
+    queue = cluster_queue("gpu", queue_spec([queued().quota(), launcher_quota(13)]))
     check_kueue_object(queue)
     assert queue["spec"]["namespaceSelector"] == {}
     entrance = local_queue("gpu", "team")
@@ -125,11 +130,38 @@ def test_a_topology_has_the_levels_that_the_nodes_have(placed: bool, instance_ty
     check_kueue_object(queued(instance_type).resource_flavor(topology_name(levels)))
 
 
+def test_a_team_has_a_share_of_the_nodes_and_lends_what_it_does_not_use() -> None:
+    half = queued(nodes=2).share(8)
+    spec = queue_spec([half, launcher_quota(4)], namespace="vision", cohort="gpu")
+    check_kueue_object(cluster_queue("gpu-vision", spec))
+    assert amounts_of(half) == {
+        "cpu": 92,
+        "memory": "1036Gi",
+        "nvidia.com/gpu": 8,
+        "vpc.amazonaws.com/efa": 4,
+        "hugepages-2Mi": "5120Mi",
+    }
+    assert spec["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "vision"}}
+    assert spec["cohortName"] == "gpu"
+    assert spec["preemption"] == {"reclaimWithinCohort": "Any"}
+    assert local_queue("gpu", "vision", "gpu-vision")["spec"] == {"clusterQueue": "gpu-vision"}
+
+
+@pytest.mark.parametrize("gpus", [1, 3, 8, 16])
+def test_the_shares_and_the_rest_are_the_whole(gpus: int) -> None:
+    nodes = queued(nodes=2)
+    shares = [amounts_of(nodes.share(gpus)), amounts_of(nodes.quota(without=[gpus]))]
+    assert {name: sum(number(share[name]) for share in shares) for name in shares[0]} == {
+        name: number(amount) for name, amount in amounts(nodes).items()
+    }
+
+
 def test_the_schema_rejects_what_kueue_rejects() -> None:
     renamed = {**local_queue("gpu", "team"), "apiVersion": "kueue.x-k8s.io/v1beta1"}
     for wrong in (renamed, {**queued().resource_flavor(), "spec": {"topology": "a"}}):
         with pytest.raises(jsonschema.ValidationError):
             check_kueue_object(wrong)
-    queue = cluster_queue("gpu", [{**queued().quota(), "resources": queued().quota()["resources"][:2]}])
+    short = {**queued().quota(), "resources": queued().quota()["resources"][:2]}
+    queue = cluster_queue("gpu", queue_spec([short]))
     with pytest.raises(AssertionError):
         check_kueue_object(queue)

@@ -24,6 +24,7 @@ __all__ = [
     "INSTANCE_TYPE_LABEL",
     "JUMBO_FRAME_BYTES",
     "KARPENTER_CAPACITY_TYPE_LABEL",
+    "NAMESPACE_NAME_LABEL",
     "NODE_GROUP_LABEL",
     "PLACEMENT_GROUP_LABEL",
     "SAFE_TO_EVICT",
@@ -73,6 +74,9 @@ CapacityType = Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"]
 
 #: The capacity type of a node of Karpenter, in lower case (https://karpenter.sh/docs/concepts/scheduling/).
 KARPENTER_CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
+
+#: Set by Kubernetes on every namespace (https://kubernetes.io/docs/reference/labels-annotations-taints/).
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 
 #: Set by the kubelet on every node (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"

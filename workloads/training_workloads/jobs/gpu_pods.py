@@ -7,13 +7,14 @@ from typing import Annotated, Any
 from training_workloads.catalog import InstanceType, gpu_instance_type
 from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL, gpu_toleration
-from training_workloads.jobs.pod_template import UNPRIVILEGED, Image, Namespace, pod_template
+from training_workloads.jobs.pod_template import UNPRIVILEGED, Image, Namespace, UserId, pod_template
 from training_workloads.jobs.scheduling import Scheduling, not_on_spot
 from training_workloads.jobs.volumes import SharedVolume
 from training_workloads.jobs.worker_resources import WorkerResources, worker_resources
 from training_workloads.mpijob.api import DAY_SECONDS
 from training_workloads.mpijob.bounds import DEADLINE_SECONDS
 from training_workloads.mpijob.launcher_argv import START_TIMEOUT_SECONDS
+from training_workloads.mpijob.programs import UID
 from training_workloads.names import dns_1035_label
 from training_workloads.spec import Checked, Spec
 from training_workloads.validation import Problem, Problems, at_least, instance_of
@@ -42,6 +43,8 @@ class GpuNodesSpec(Spec):
         instance_type: EC2 type of the workers' nodes.
         efa_interfaces: EFA interfaces of each node that are used: 0 is TCP. Default: all that the type has.
         namespace: Namespace of the job. Default: that of kubectl.
+        user_id: User and group of the pods, such as a team's, which owns the files that they write. Default: 1000,
+            the user of the image.
         scheduling: Where and when the pods start. Default: as soon as nodes have room for them.
     """
 
@@ -50,6 +53,7 @@ class GpuNodesSpec(Spec):
     instance_type: Annotated[str, Checked(_gpu_type)]
     efa_interfaces: Annotated[int, Checked(at_least, 0)] | None = None
     namespace: Namespace | None = None
+    user_id: UserId = UID
     scheduling: Annotated[Scheduling, Checked(instance_of, Scheduling)] = Scheduling()
 
     @cached_property
@@ -127,6 +131,7 @@ class GpuPods:
         return pod_template(
             whole,
             service_account=self.service_account,
+            user_id=self.spec.user_id,
             labels=(labels or {}) | scheduling.pod_labels(),
             annotations=scheduling.worker_annotations(),
             terminationGracePeriodSeconds=GRACE_SECONDS,
@@ -145,24 +150,29 @@ class GpuPods:
         """
         return self._off_spot(container, self.spec.scheduling.pod_labels(), may_move=False)
 
-    def store(self, container: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:
+    def store(self, container: dict[str, Any], labels: dict[str, str], **fields: Any) -> dict[str, Any]:
         """Return the template of a pod beside the job that stays when the job has ended, and so holds no node.
 
         Args:
             container: In the Kubernetes wire format, without its rights.
             labels: Labels of the pod.
+            fields: Further fields of the pod's spec.
         """
-        return self._off_spot(container, labels, may_move=True)
+        return self._off_spot(container, labels, may_move=True, **fields)
 
-    def _off_spot(self, container: dict[str, Any], labels: dict[str, str], *, may_move: bool) -> dict[str, Any]:
+    def _off_spot(
+        self, container: dict[str, Any], labels: dict[str, str], *, may_move: bool, **fields: Any
+    ) -> dict[str, Any]:
         return pod_template(
             container | {"securityContext": UNPRIVILEGED},
             service_account=self.service_account,
+            user_id=self.spec.user_id,
             labels=labels,
             may_move=may_move,
             terminationGracePeriodSeconds=GRACE_SECONDS,
             affinity=not_on_spot(),
             **self.spec.scheduling.pod_fields(),
+            **fields,
         )
 
 

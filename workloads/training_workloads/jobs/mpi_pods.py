@@ -126,4 +126,4 @@ def _launcher(pods: GpuPods, command: Sequence[str], environment: Mapping[str, s
 
 
 def _worker(pods: GpuPods) -> dict[str, Any]:
-    return pods.worker([*RUN_WORKER, "/usr/sbin/sshd", "-De", "-f", SSHD_CONFIG], container=_SSHD)
+    return pods.worker([*RUN_WORKER, "/usr/sbin/sshd", "-De", "-f", SSHD_CONFIG], container=_SSHD, ssh=True)

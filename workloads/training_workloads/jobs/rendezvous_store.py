@@ -79,9 +79,10 @@ class RendezvousStore:
         """
         labels = _labels(pods.spec.name)
         # Without the role and the hold label of a job's pod: budgets would hold a node for a store whose job has ended.
-        template = pods.store(self._container(backend, pods), labels)
-        if backend == "etcd":
-            template["spec"]["volumes"] = [{"name": _ETCD_VOLUME, "emptyDir": {"sizeLimit": "1Gi"}}]
+        volume = {"name": _ETCD_VOLUME, "emptyDir": {"sizeLimit": "1Gi"}}
+        template = pods.store(
+            self._container(backend, pods), labels, **({"volumes": [volume]} if backend == "etcd" else {})
+        )
         # Two stores at once would divide the workers between them.
         strategy = {"type": "Recreate"}
         return {"replicas": 1, "strategy": strategy, "selector": {"matchLabels": labels}, "template": template}

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from training_workloads.jobs.pod_template import UNPRIVILEGED, Image, Namespace, ServiceAccount, pod_template
+from training_workloads.jobs.pod_template import UNPRIVILEGED, Image, Namespace, ServiceAccount, UserId, pod_template
 from training_workloads.jobs.volumes import EFS_CLAIM, RUNS_DIRECTORY, Folder, SharedVolume
 from training_workloads.mpijob.api import DAY_SECONDS
-from training_workloads.mpijob.programs import CLASS_FOLDERS, STAGING, USER_ERROR
+from training_workloads.mpijob.programs import CLASS_FOLDERS, STAGING, UID, USER_ERROR
 from training_workloads.names import dns_label, leaves_room
 from training_workloads.spec import Checked, Spec
 from training_workloads.validation import Problem, Problems, at_least, instance_of, matches
@@ -61,6 +61,8 @@ class StageDataJobSpec(Spec):
             files stay as they are in S3.
         pods: Pods that share the files. Default: 1.
         namespace: Namespace of the job. Default: that of kubectl.
+        user_id: User and group of the pods, such as a team's, which owns the files that they write. Default: 1000,
+            the user of the image.
         backoff_limit: How often a pod that failed is retried. Default: 10.
     """
 
@@ -75,6 +77,7 @@ class StageDataJobSpec(Spec):
     # Kubernetes' limit for a Job that counts its pods (https://kubernetes.io/docs/concepts/workloads/controllers/job/).
     pods: Annotated[int, Checked(at_least, 1, 100_000)] = 1
     namespace: Namespace | None = None
+    user_id: UserId = UID
     backoff_limit: Annotated[int, Checked(at_least, 0)] = 10
 
     @property
@@ -101,6 +104,7 @@ class StageDataJobSpec(Spec):
         template = pod_template(
             last,
             service_account=self.service_account,
+            user_id=self.user_id,
             restartPolicy="Never",
             volumes=[self.mounted.to_wire(_SHARED)],
             **first,

@@ -2,8 +2,10 @@
 
 from typing import Annotated, Any
 
-from training_workloads.jobs.pod_template import UNPRIVILEGED, Image, Namespace, pod_template
+from training_workloads.catalog.nodes import DO_NOT_DISRUPT, SAFE_TO_EVICT
+from training_workloads.jobs.pod_template import UNPRIVILEGED, Image, Namespace, UserId, pod_template
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, Folder, SharedVolume
+from training_workloads.mpijob.programs import UID
 from training_workloads.names import dns_1035_label
 from training_workloads.spec import Checked, Spec
 from training_workloads.validation import instance_of
@@ -29,6 +31,7 @@ class TensorBoardSpec(Spec):
         folder: Folder of the file system with the runs. Default: that of all jobs of this project.
         volume: The shared file system. Default: the claim of the cluster's Lustre file system.
         namespace: Namespace of the three objects. Default: that of kubectl.
+        user_id: User and group of the pod, such as the team's whose runs it shows. Default: 1000, that of the image.
     """
 
     image: Image
@@ -36,6 +39,7 @@ class TensorBoardSpec(Spec):
     folder: Folder = RUNS_DIRECTORY
     volume: Annotated[SharedVolume, Checked(instance_of, SharedVolume)] = SharedVolume()
     namespace: Namespace | None = None
+    user_id: UserId = UID
 
     @property
     def labels(self) -> dict[str, str]:
@@ -44,9 +48,17 @@ class TensorBoardSpec(Spec):
 
     def deployment(self) -> dict[str, Any]:
         """Return the Deployment's `spec` in the wire format."""
-        template = pod_template(self._container(), service_account=None, volumes=[self.volume.to_wire(_SHARED)])
+        template = pod_template(
+            self._container(),
+            service_account=None,
+            user_id=self.user_id,
+            labels=self.labels,
+            volumes=[self.volume.to_wire(_SHARED)],
+        )
         # Unlike a job it may move to another node at any time.
-        template["metadata"] = {"labels": self.labels}
+        annotations = template["metadata"].pop("annotations")
+        if kept := {key: value for key, value in annotations.items() if key not in (SAFE_TO_EVICT, DO_NOT_DISRUPT)}:
+            template["metadata"]["annotations"] = kept
         return {"replicas": 1, "selector": {"matchLabels": self.labels}, "template": template}
 
     def service(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from training_workloads.spec import Checked, Spec
 from training_workloads.validation import Problem, Problems, instance_of, matches
 
 __all__ = [
+    "DATA_DIRECTORY",
     "EFS_CLAIM",
     "LUSTRE_CLAIM",
     "RUNS_DIRECTORY",
@@ -24,8 +25,9 @@ LUSTRE_CLAIM = "training-lustre"
 EFS_CLAIM = "training-efs"
 
 #: Folders at the root of the file system that belong to the jobs' user.
+DATA_DIRECTORY = "data"
 RUNS_DIRECTORY = "runs"
-SHARED_DIRECTORIES = ("data", RUNS_DIRECTORY)
+SHARED_DIRECTORIES = (DATA_DIRECTORY, RUNS_DIRECTORY)
 
 # A relative path without "." and "..", which would lead out of the file system.
 _FOLDER = r"(?!.*(^|/)\.{1,2}(/|$))[^/\s]+(/[^/\s]+)*/?"

@@ -30,14 +30,16 @@ __all__ = [
     "STOPPED",
     "TORCH_IMAGENET",
     "UID",
+    "USER",
     "USER_ERROR",
     "explained",
     "python_module",
 ]
 
-#: The non-root user of every pod; the shared folders belong to it.
+#: The non-root user of the image, and by default of every pod; the shared folders belong to it.
 UID = 1000
-HOME = "/home/mpiuser"
+USER = "mpiuser"
+HOME = f"/home/{USER}"
 
 #: A port that a non-root sshd may listen on, and the file of sshd's options: `training/Dockerfile` writes both.
 SSH_PORT = 2222

@@ -8,10 +8,12 @@ from training_workloads.validation import Problems, enforce, unknown
 __all__ = [
     "EFA_DEVICE_PLUGIN",
     "EFS_VOLUME",
+    "LUSTRE_FOLDERS",
     "LUSTRE_VOLUME",
     "MPI_JOB_DEFINITION",
     "MPI_OPERATOR",
     "MPI_OPERATOR_NAMESPACE",
+    "MPI_OPERATOR_USER",
     "NVIDIA_DEVICE_PLUGIN",
     "PARTS",
     "PLATFORM_FILES",
@@ -20,6 +22,9 @@ __all__ = [
 
 #: Where the operator runs; jobs run in any namespace.
 MPI_OPERATOR_NAMESPACE = "mpi-operator"
+
+#: The operator as a user of the API.
+MPI_OPERATOR_USER = f"system:serviceaccount:{MPI_OPERATOR_NAMESPACE}:mpi-operator"
 
 #: The parts that a cluster can have or not; `parts` has their charts.
 MPI_OPERATOR = "mpi-operator"
@@ -30,10 +35,13 @@ PARTS = (MPI_OPERATOR, NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN)
 #: The charts beside those of the parts.
 MPI_JOB_DEFINITION = "mpi-job-definition"
 LUSTRE_VOLUME = "lustre-volume"
+LUSTRE_FOLDERS = "lustre-folders"
 EFS_VOLUME = "efs-volume"
 
 #: Every file that the platform can have; a folder that is applied as a whole holds no other.
-PLATFORM_FILES = tuple(f"{chart}.k8s.yaml" for chart in (*PARTS, MPI_JOB_DEFINITION, LUSTRE_VOLUME, EFS_VOLUME))
+PLATFORM_FILES = tuple(
+    f"{chart}.k8s.yaml" for chart in (*PARTS, MPI_JOB_DEFINITION, LUSTRE_VOLUME, LUSTRE_FOLDERS, EFS_VOLUME)
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,6 +3,7 @@
 The API: https://github.com/kubernetes-sigs/kueue/tree/main/apis/kueue/v1beta2 (read 2026-11-23).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from training_workloads.catalog.nodes import (
     HOSTNAME_LABEL,
     HUGEPAGES_RESOURCE,
     INSTANCE_TYPE_LABEL,
+    NAMESPACE_NAME_LABEL,
     NODE_GROUP_LABEL,
     PLACEMENT_GROUP_LABEL,
     CapacityType,
@@ -27,6 +29,7 @@ from training_workloads.mpijob.api import QUEUE_LABEL
 from training_workloads.names import DNS_LABEL_LENGTH
 
 __all__ = [
+    "KUEUE_NAMESPACE",
     "LAUNCHER_FLAVOR",
     "MOST_FLAVORS",
     "RESOURCES",
@@ -36,12 +39,16 @@ __all__ = [
     "launcher_flavor",
     "launcher_quota",
     "local_queue",
+    "queue_spec",
     "topology_name",
     "topology_of",
 ]
 
 _GROUP = QUEUE_LABEL.partition("/")[0]
 _API_VERSION = f"{_GROUP}/v1beta2"
+
+#: Kueue's own namespace.
+KUEUE_NAMESPACE = "kueue-system"
 
 #: The resources of the quota: each flavor names all of them, in this order.
 RESOURCES = ("cpu", "memory", GPU_RESOURCE, EFA_RESOURCE, HUGEPAGES_RESOURCE)
@@ -121,19 +128,43 @@ class QueuedNodes:
         spec = {"nodeLabels": labels, "nodeTaints": taints}
         return _object("ResourceFlavor", self.flavor, spec | ({"topologyName": topology} if topology else {}))
 
-    def quota(self) -> dict[str, Any]:
-        """Return the amounts that jobs can request of all nodes, without those that are left to daemons."""
-        whole = worker_resources(self.instance, efa_interfaces=0)
-        hugepages = EFA_HUGEPAGES_MIB if self.efa_interfaces else 0
-        amounts = {
-            "cpu": whole.cpus * self.nodes,
-            # A job without EFA takes no huge pages, and has their memory instead.
-            "memory": f"{whole.memory_gib * self.nodes}Gi",
-            GPU_RESOURCE: whole.gpus * self.nodes,
-            EFA_RESOURCE: self.efa_interfaces * self.nodes,
-            HUGEPAGES_RESOURCE: f"{hugepages * self.nodes}Mi",
+    @property
+    def gpus(self) -> int:
+        """GPUs of all nodes."""
+        return self.instance.gpus * self.nodes
+
+    def quota(self, *, without: Iterable[int] = ()) -> dict[str, Any]:
+        """Return the amounts that jobs can request of all nodes, without those that are left to daemons.
+
+        Args:
+            without: GPUs of the shares of others. Default: none.
+        """
+        shares = [self._amounts(gpus) for gpus in without]
+        rest = {
+            name: of_all - sum(share[name] for share in shares) for name, of_all in self._amounts(self.gpus).items()
         }
-        return _flavor_quota(self.flavor, amounts)
+        return self._quota(rest)
+
+    def share(self, gpus: int) -> dict[str, Any]:
+        """Return the amounts that belong to a number of the GPUs."""
+        return self._quota(self._amounts(gpus))
+
+    def _amounts(self, gpus: int) -> dict[str, int]:
+        """Return vCPUs, GiB of memory, devices and MiB of huge pages beside a number of GPUs, rounded down."""
+        whole = worker_resources(self.instance, efa_interfaces=0)
+        node = {
+            "cpu": whole.cpus,
+            # A job without EFA takes no huge pages, and has their memory instead.
+            "memory": whole.memory_gib,
+            GPU_RESOURCE: whole.gpus,
+            EFA_RESOURCE: self.efa_interfaces,
+            HUGEPAGES_RESOURCE: EFA_HUGEPAGES_MIB if self.efa_interfaces else 0,
+        }
+        return {name: amount * gpus // whole.gpus for name, amount in node.items()}
+
+    def _quota(self, amounts: dict[str, int]) -> dict[str, Any]:
+        units = {"memory": f"{amounts['memory']}Gi", HUGEPAGES_RESOURCE: f"{amounts[HUGEPAGES_RESOURCE]}Mi"}
+        return _flavor_quota(self.flavor, amounts | units)
 
 
 def flavor_name(group: str) -> str:
@@ -153,22 +184,49 @@ def launcher_quota(jobs: int) -> dict[str, Any]:
     return _flavor_quota(LAUNCHER_FLAVOR, amounts)
 
 
-def cluster_queue(name: str, flavors: Any) -> dict[str, Any]:
-    """Return the queue's quota, for jobs of all namespaces that have an entrance.
+def cluster_queue(name: str, spec: Any) -> dict[str, Any]:
+    """Return a queue with a result of `queue_spec`; an app of the CDK gives a token for it."""
+    return _object("ClusterQueue", name, spec)
 
-    The flavors are results of `QueuedNodes.quota` and `launcher_quota`, in the order in which Kueue tries them; an app
-    of the CDK gives a token for them.
+
+def queue_spec(
+    flavors: list[dict[str, Any]], *, namespace: str | None = None, cohort: str | None = None
+) -> dict[str, Any]:
+    """Return the quota of a queue.
+
+    Args:
+        flavors: Results of `QueuedNodes.quota` or `share`, and of `launcher_quota`, in the order in which Kueue tries
+            them.
+        namespace: The only namespace whose jobs enter. Default: all that have an entrance.
+        cohort: Queues with this name lend each other what they do not use. Default: the queue lends and borrows none.
     """
-    group = {"coveredResources": list(RESOURCES), "flavors": flavors}
     # An empty selector admits every namespace; without it none is admitted.
-    return _object("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": [group]})
+    selector = {"matchLabels": {NAMESPACE_NAME_LABEL: namespace}} if namespace else {}
+    group = {"coveredResources": list(RESOURCES), "flavors": flavors}
+    return {"namespaceSelector": selector, "resourceGroups": [group]} | (_lending(cohort) if cohort else {})
 
 
-def local_queue(name: str, namespace: str) -> dict[str, Any]:
-    """Return the entrance of a namespace, which jobs name, to the cluster queue of the same name."""
-    queue = _object("LocalQueue", name, {"clusterQueue": name})
-    queue["metadata"]["namespace"] = namespace
-    return queue
+def _lending(cohort: str) -> dict[str, Any]:
+    return {
+        "cohortName": cohort,
+        # The own quota comes back from who borrows it, whatever the priority of the job that has to stop.
+        "preemption": {"reclaimWithinCohort": "Any"},
+        # A job on borrowed nodes may have to stop, so nodes of the own quota come first, of any flavor.
+        "flavorFungibility": {"whenCanBorrow": "TryNextFlavor"},
+    }
+
+
+def local_queue(name: str, namespace: str, queue: str | None = None) -> dict[str, Any]:
+    """Return the entrance of a namespace, which jobs name.
+
+    Args:
+        name: Name of the entrance.
+        namespace: Namespace of the jobs.
+        queue: The cluster queue behind it. Default: that of the same name.
+    """
+    entrance = _object("LocalQueue", name, {"clusterQueue": queue or name})
+    entrance["metadata"]["namespace"] = namespace
+    return entrance
 
 
 def topology_name(levels: tuple[str, ...]) -> str:

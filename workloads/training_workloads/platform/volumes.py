@@ -1,19 +1,20 @@
 """Static volumes of shared file systems, each with its claim: of FSx for Lustre, and of an access point of EFS."""
 
-import hashlib
-
 import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
-from training_workloads.catalog.versions import CHOWN_IMAGE
-from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM, SHARED_DIRECTORIES
-from training_workloads.mpijob.programs import UID
+from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
 from training_workloads.names import dns_label, dns_subdomain
-from training_workloads.platform.mirror import mirrored
 from training_workloads.validation import check
 
-__all__ = ["DEFAULT_NAMESPACE", "EfsVolumeChart", "LustreVolumeChart", "add_static_volume"]
+__all__ = [
+    "DEFAULT_NAMESPACE",
+    "EfsVolumeChart",
+    "LustreVolumeChart",
+    "add_static_volume",
+    "volume_name",
+]
 
 #: The namespace of claims and jobs by default.
 DEFAULT_NAMESPACE = "default"
@@ -27,6 +28,14 @@ _TOKEN = "${Token["
 
 # Many pods on many nodes read and write.
 _ACCESS_MODES = ["ReadWriteMany"]
+
+
+def volume_name(claim: str, namespace: str) -> str:
+    """Return the name of a claim's volume, which has the namespace's name too outside of `default`.
+
+    Volumes have no namespace, so claims of one name need several.
+    """
+    return claim if namespace == DEFAULT_NAMESPACE else f"{claim}-{namespace}"
 
 
 def add_static_volume(
@@ -43,8 +52,7 @@ def add_static_volume(
     Args:
         chart: The chart.
         source: The volume of the CSI driver.
-        claim: Name of the claim, and of its volume, which contains the namespace's name too outside of `default`:
-            volumes have no namespace, so claims of one name need several.
+        claim: Name of the claim, and of its volume as `volume_name` has it.
         namespace: Namespace of the claim.
         capacity: The capacity in `kubectl get pv`, as a Kubernetes quantity. Default: 1 GiB, for file systems that grow
             by themselves.
@@ -58,7 +66,7 @@ def add_static_volume(
         () if _TOKEN in str(claim) else dns_subdomain("claim", claim),
         () if _TOKEN in str(namespace) else dns_label("namespace", namespace),
     )
-    name = claim if namespace == DEFAULT_NAMESPACE else f"{claim}-{namespace}"
+    name = volume_name(claim, namespace)
     k8s.KubePersistentVolume(
         chart,
         "Volume",
@@ -69,6 +77,10 @@ def add_static_volume(
             mount_options=mount_options,
             persistent_volume_reclaim_policy="Retain",
             storage_class_name="",
+            # Otherwise a claim of another namespace that names the volume could be first, and get it.
+            claim_ref=k8s.ObjectReference(
+                api_version="v1", kind="PersistentVolumeClaim", name=claim, namespace=namespace
+            ),
             csi=source,
         ),
     )
@@ -87,7 +99,7 @@ def add_static_volume(
 
 
 class LustreVolumeChart(cdk8s.Chart):
-    """The volume, the claim that jobs mount, and a Job that creates the folders of the jobs' user.
+    """The volume and the claim that jobs mount.
 
     Static, because dynamic provisioning cannot link a PERSISTENT_2 file system to S3, and retained, because
     deleting the claim must not delete data.
@@ -104,7 +116,8 @@ class LustreVolumeChart(cdk8s.Chart):
         capacity_gib: int | str,
         claim: str = LUSTRE_CLAIM,
         namespace: str = DEFAULT_NAMESPACE,
-        mirror: str | None = None,
+        folder: str = "",
+        read_only: bool = False,
     ) -> None:
         """Define the chart.
 
@@ -115,62 +128,26 @@ class LustreVolumeChart(cdk8s.Chart):
             capacity_gib: Storage capacity in GiB, as the volume shows it; text where only the deployment knows it.
             claim: Name of the claim, and of its volume, which contains the namespace's name too outside of `default`.
             namespace: Namespace of the claim, and so of the jobs.
-            mirror: Registry with a copy of the ownership Job's image. Default: the public one.
+            folder: Folder that the pods see as the root, without a slash first; it must exist when a pod starts.
+                Default: the root of the file system.
+            read_only: Whether no pod can write.
 
         Raises:
             InputError: A name is not one of Kubernetes.
         """
         super().__init__(scope, id)
+        # The driver mounts `<DNS name>@tcp:/<mount name>`, and Lustre a folder below the name as a root that cannot be
+        # left (https://github.com/kubernetes-sigs/aws-fsx-csi-driver/blob/master/pkg/driver/node.go, read 2026-11-28).
+        # The kubelet takes volumes of one handle for one volume.
         source = k8s.CsiPersistentVolumeSource(
             driver="fsx.csi.aws.com",
-            volume_handle=file_system_id,
-            volume_attributes={"dnsname": dns_name, "mountname": mount_name},
+            volume_handle=f"{file_system_id}/{volume_name(claim, namespace)}" if folder else file_system_id,
+            volume_attributes={"dnsname": dns_name, "mountname": f"{mount_name}/{folder}" if folder else mount_name},
         )
-        # File locks work across nodes.
-        options = ["flock"]
+        # File locks work across nodes. `readOnly` of the source reaches no mount: the pod's own decides there.
+        options = ["flock", *(["ro"] if read_only else [])]
         capacity = f"{capacity_gib}Gi"
         add_static_volume(self, source, claim=claim, namespace=namespace, capacity=capacity, mount_options=options)
-        # A Job cannot be changed, only replaced: a change of what it does gives it another name.
-        image = mirrored(CHOWN_IMAGE, mirror)
-        digest = hashlib.sha256(f"{image} {_script()}".encode()).hexdigest()[:8]
-        metadata = k8s.ObjectMeta(name=f"{claim}-ownership-{digest}", namespace=namespace)
-        k8s.KubeJob(self, "Ownership", metadata=metadata, spec=_ownership(claim, image))
-
-
-_MEMORY = k8s.Quantity.from_string("64Mi")
-
-
-def _script() -> str:
-    folders = " ".join(f"/volume/{name}" for name in SHARED_DIRECTORIES)
-    return f"mkdir -p {folders} && chown {UID}:{UID} {folders}"
-
-
-def _ownership(claim: str, image: str) -> k8s.JobSpec:
-    """Return a Job that creates the folders. A new Lustre belongs to root, and the CSI driver applies no fsGroup."""
-    container = k8s.Container(
-        name="chown",
-        image=image,
-        command=["sh", "-c", _script()],
-        volume_mounts=[k8s.VolumeMount(name="volume", mount_path="/volume")],
-        resources=k8s.ResourceRequirements(
-            requests={"cpu": k8s.Quantity.from_string("100m"), "memory": _MEMORY}, limits={"memory": _MEMORY}
-        ),
-        security_context=k8s.SecurityContext(
-            run_as_user=0,
-            allow_privilege_escalation=False,
-            read_only_root_filesystem=True,
-            capabilities=k8s.Capabilities(drop=["ALL"], add=["CHOWN", "DAC_OVERRIDE", "FOWNER"]),
-        ),
-    )
-    claimed = k8s.PersistentVolumeClaimVolumeSource(claim_name=claim)
-    pod = k8s.PodSpec(
-        containers=[container],
-        volumes=[k8s.Volume(name="volume", persistent_volume_claim=claimed)],
-        restart_policy="OnFailure",
-        automount_service_account_token=False,
-        security_context=k8s.PodSecurityContext(seccomp_profile=k8s.SeccompProfile(type="RuntimeDefault")),
-    )
-    return k8s.JobSpec(template=k8s.PodTemplateSpec(spec=pod), backoff_limit=10)
 
 
 class EfsVolumeChart(cdk8s.Chart):

@@ -1,0 +1,321 @@
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import cdk8s
+import pytest
+
+from tests.schemas import check_object
+from tests.workloads.platform.admission import Request, denials
+from tests.workloads.pod_security import pods
+from training_workloads.jobs.constructs import define_job
+from training_workloads.platform.team_admission import team_admission
+from training_workloads.recipes import NEEDS, RECIPES, recipe
+
+POLICIES = team_admission("gpu")
+LABELS = {"training-cluster/team": "vision", "training-cluster/user-id": "2001"}
+USER = 2001
+
+MEMBER = "arn:aws:sts::111122223333:assumed-role/Vision/me"
+OPERATOR = "system:serviceaccount:mpi-operator:mpi-operator"
+JOBS = "system:serviceaccount:kube-system:job-controller"
+KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
+
+PODS, DEBUG = ("", "pods"), ("", "pods/ephemeralcontainers")
+RESOURCES = {"MPIJob": ("kubeflow.org", "mpijobs"), "Job": ("batch", "jobs")}
+
+Change = Callable[[dict[str, Any]], object]
+
+AS_TEAM = "the pods of a team run as its user"
+BY_JOB = "a pod on GPU nodes, by its devices"
+SEES = "each container of a pod on GPU nodes requests nvidia.com/gpu"
+SCHEDULER = "the scheduler chooses the node"
+QUEUE = "a job with GPUs waits in the queue"
+GROWN = "a job with GPUs that runs has the pods"
+KUEUE_STARTS = "Kueue alone starts a job with GPUs"
+
+
+def pod(gpus: int = 0, **changes: Any) -> dict[str, Any]:
+    """Return a pod as the API server has it, with amounts as text."""
+    container: dict[str, Any] = {"name": "main", "image": "debian"}
+    spec: dict[str, Any] = {"securityContext": {"runAsUser": USER, "runAsGroup": USER, "fsGroup": USER}}
+    if gpus:
+        container["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}, "requests": {"nvidia.com/gpu": str(gpus)}}
+        spec["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    return {"metadata": {"name": "one"}, "spec": {**spec, "containers": [container], **changes}}
+
+
+def mpi_job(gpus: int = 8, *, queue: str | None = "gpu", suspend: bool = True) -> dict[str, Any]:
+    """Return an MPIJob as Kueue's webhook leaves it."""
+    metadata = {"name": "train", "labels": {"kueue.x-k8s.io/queue-name": queue} if queue else {}}
+    roles = {"Launcher": {"template": pod()}, "Worker": {"replicas": 2, "template": pod(gpus)}}
+    return {"metadata": metadata, "spec": {"runPolicy": {"suspend": suspend}, "mpiReplicaSpecs": roles}}
+
+
+def with_pods(made: dict[str, Any], number: int, image: str = "debian") -> dict[str, Any]:
+    """Return a job with a number of pods, by its kind's field."""
+    changed = copy.deepcopy(made)
+    roles = changed["spec"].get("mpiReplicaSpecs")
+    part = roles["Worker"] if roles else changed["spec"]
+    part["replicas" if roles else "parallelism"] = number
+    next(pods(part))["containers"][0]["image"] = image
+    return changed
+
+
+def job(gpus: int = 8, *, queue: str | None = "gpu", suspend: bool = True) -> dict[str, Any]:
+    metadata = {"name": "train"} | ({"labels": {"kueue.x-k8s.io/queue-name": queue}} if queue else {})
+    return {"metadata": metadata, "spec": {"suspend": suspend, "template": pod(gpus)}}
+
+
+def rejected(
+    resource: tuple[str, str],
+    made: dict[str, Any],
+    user: str = MEMBER,
+    *,
+    old: dict[str, Any] | None = None,
+    labels: dict[str, str] = LABELS,
+) -> list[str]:
+    return denials(POLICIES, Request(resource=resource, labels=labels, user=user, object=made, old=old))
+
+
+def check(messages: list[str], wanted: str | None) -> None:
+    assert len(messages) == (wanted is not None), messages
+    assert all(message.startswith(wanted or "") and "Error" not in message for message in messages), messages
+
+
+@pytest.mark.parametrize("document", POLICIES, ids=lambda each: f"{each['kind']}-{each['metadata']['name']}")
+def test_kubernetes_knows_every_field(document: dict[str, Any]) -> None:
+    check_object(document)
+
+
+def test_every_policy_is_bound() -> None:
+    kinds = {name: {each["metadata"]["name"] for each in POLICIES if each["kind"].endswith(name)} for name in KINDS}
+    assert kinds["Policy"] == kinds["Binding"] == {"team-pods", "team-jobs", "team-mpijobs", "team-services"}
+
+
+KINDS = ("Policy", "Binding")
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({}, None),
+        ({"securityContext": {"runAsUser": USER, "runAsGroup": USER}}, None),
+        ({"securityContext": {}}, AS_TEAM),
+        ({"securityContext": {"runAsUser": 2002, "runAsGroup": USER}}, AS_TEAM),
+        ({"securityContext": {"runAsUser": USER, "runAsGroup": 2002}}, AS_TEAM),
+        ({"securityContext": {"runAsUser": USER}}, AS_TEAM),
+        ({"securityContext": {"runAsUser": USER, "runAsGroup": USER, "fsGroup": 2002}}, AS_TEAM),
+        (
+            {"securityContext": {"runAsUser": USER, "runAsGroup": USER, "supplementalGroups": [USER, 2002]}},
+            AS_TEAM,
+        ),
+        ({"containers": [{"name": "a", "securityContext": {"runAsUser": USER}}]}, None),
+        ({"containers": [{"name": "a"}, {"name": "b", "securityContext": {"runAsUser": 2002}}]}, AS_TEAM),
+        ({"containers": [{"name": "a", "securityContext": {"runAsGroup": 2002}}]}, AS_TEAM),
+        ({"initContainers": [{"name": "a", "securityContext": {"runAsUser": 1000}}]}, AS_TEAM),
+        ({"nodeName": "ip-10-0-0-1"}, SCHEDULER),
+        ({"tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]}, None),
+    ],
+)
+def test_a_pod_runs_as_its_team(changes: dict[str, Any], wanted: str | None) -> None:
+    check(rejected(PODS, pod(**changes)), wanted)
+
+
+def test_a_pod_without_security_context_is_rejected() -> None:
+    made = pod()
+    del made["spec"]["securityContext"]
+    check(rejected(PODS, made), AS_TEAM)
+
+
+def test_a_namespace_without_the_label_is_not_asked() -> None:
+    check(rejected(PODS, pod(8, securityContext={}), labels={}), None)
+
+
+def test_a_team_without_a_user_gets_no_pod() -> None:
+    (message,) = rejected(PODS, pod(), labels={"training-cluster/team": "vision"})
+    assert message.startswith(AS_TEAM)
+
+
+DEVICES = [
+    {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]},
+    {"containers": [{"name": "a"}, {"name": "b", "resources": {"requests": {"vpc.amazonaws.com/efa": "1"}}}]},
+    {"initContainers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]},
+    {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]},
+    {"tolerations": [{"operator": "Exists"}]},
+    {"tolerations": [{"key": "", "operator": "Exists"}]},
+]
+
+
+@pytest.mark.parametrize("changes", DEVICES)
+@pytest.mark.parametrize("user", [MEMBER, "system:serviceaccount:kube-system:replicaset-controller"])
+def test_no_other_pod_gets_to_gpu_nodes(changes: dict[str, Any], user: str) -> None:
+    assert any(message.startswith(BY_JOB) for message in rejected(PODS, pod(**changes), user))
+
+
+@pytest.mark.parametrize("user", [OPERATOR, JOBS])
+def test_the_controllers_of_jobs_make_pods_with_gpus(user: str) -> None:
+    check(rejected(PODS, pod(8), user), None)
+
+
+def test_a_pod_that_waits_gets_no_toleration_of_gpu_nodes() -> None:
+    tolerating = pod(tolerations=[{"operator": "Exists"}])
+    assert any(message.startswith(BY_JOB) for message in rejected(PODS, tolerating, old=pod()))
+    check(rejected(PODS, pod(8), old=pod(8)), None)
+
+
+ALL_GPUS = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}
+NO_GPUS = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+
+
+@pytest.mark.parametrize(
+    ("container", "wanted"),
+    [
+        ({}, SEES),
+        ({"resources": {"limits": {"cpu": "1"}}}, SEES),
+        ({"resources": {"limits": {"nvidia.com/gpu": "0"}}}, SEES),
+        ({"env": [ALL_GPUS]}, SEES),
+        ({"env": [NO_GPUS]}, None),
+        ({"env": [NO_GPUS, ALL_GPUS]}, SEES),
+        ({"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "valueFrom": {}}]}, SEES),
+        ({"env": [{"name": "HOME", "value": "/"}], "resources": {"limits": {"nvidia.com/gpu": "1"}}}, None),
+        ({"env": [ALL_GPUS], "resources": {"limits": {"nvidia.com/gpu": "1"}}}, SEES),
+    ],
+)
+def test_a_container_sees_no_gpus_that_it_did_not_request(container: dict[str, Any], wanted: str | None) -> None:
+    made = pod(8)
+    made["spec"]["containers"].append({"name": "beside", **container})
+    check(rejected(PODS, made, JOBS), wanted)
+    debugged = pod(8) | {"spec": {**pod(8)["spec"], "ephemeralContainers": [{"name": "debug", **container}]}}
+    check(rejected(DEBUG, debugged, old=pod(8)), wanted)
+
+
+def test_a_debugger_runs_as_the_team() -> None:
+    debugger = {"name": "debug", "securityContext": {"runAsUser": 2002}}
+    check(rejected(DEBUG, pod(ephemeralContainers=[debugger]), old=pod()), AS_TEAM)
+    check(rejected(DEBUG, pod(ephemeralContainers=[{"name": "debug"}]), old=pod()), None)
+
+
+MAKERS = {"MPIJob": mpi_job, "Job": job}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ({}, None),
+        ({"queue": None}, QUEUE),
+        ({"queue": "gpu-speech"}, QUEUE),
+        ({"suspend": False}, KUEUE_STARTS),
+        ({"gpus": 0, "queue": None, "suspend": False}, None),
+    ],
+)
+def test_a_job_with_gpus_waits_in_the_queue(kind: str, values: dict[str, Any], wanted: str | None) -> None:
+    check(rejected(RESOURCES[kind], MAKERS[kind](**values)), wanted)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(
+    ("old", "new", "user", "wanted"),
+    [
+        ({}, {"suspend": False}, MEMBER, KUEUE_STARTS),
+        ({}, {"suspend": False}, KUEUE, None),
+        ({"suspend": False}, {"suspend": False}, MEMBER, None),
+        ({"suspend": False}, {}, KUEUE, None),
+        ({}, {"queue": None}, MEMBER, QUEUE),
+        ({"gpus": 0, "queue": None, "suspend": False}, {"suspend": False}, MEMBER, GROWN),
+        ({"gpus": 0, "suspend": False}, {"suspend": False}, MEMBER, GROWN),
+    ],
+)
+def test_kueue_alone_starts_a_job_with_gpus(
+    kind: str, old: dict[str, Any], new: dict[str, Any], user: str, wanted: str | None
+) -> None:
+    make = MAKERS[kind]
+    check(rejected(RESOURCES[kind], make(**new), user, old=make(**old)), wanted)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(
+    ("number", "image", "wanted"), [(2, "debian", None), (1, "debian", None), (3, "debian", GROWN), (2, "cuda", GROWN)]
+)
+def test_a_job_that_runs_gets_no_more_pods_and_no_others(
+    kind: str, number: int, image: str, wanted: str | None
+) -> None:
+    running = with_pods(MAKERS[kind](suspend=False), 2)
+    check(rejected(RESOURCES[kind], with_pods(running, number, image), old=running), wanted)
+    check(rejected(RESOURCES[kind], with_pods(running, number, image), KUEUE, old=running), None)
+    waiting = with_pods(MAKERS[kind](), 2)
+    check(rejected(RESOURCES[kind], with_pods(waiting, number, image), old=waiting), None)
+
+
+def test_one_pod_is_the_default_number() -> None:
+    running = job(suspend=False)
+    check(rejected(RESOURCES["Job"], with_pods(running, 1), old=running), None)
+    check(rejected(RESOURCES["Job"], with_pods(running, 2), old=running), GROWN)
+
+
+def test_a_job_that_runs_gets_no_other_role() -> None:
+    running = mpi_job(suspend=False)
+    fewer = copy.deepcopy(running)
+    del fewer["spec"]["mpiReplicaSpecs"]["Launcher"]
+    check(rejected(RESOURCES["MPIJob"], running, old=fewer), GROWN)
+
+
+@pytest.mark.parametrize(
+    ("volume", "wanted"),
+    [
+        ({"persistentVolumeClaim": {"claimName": "training-lustre"}}, None),
+        ({"csi": {"driver": "secrets-store.csi.k8s.io"}}, None),
+        ({"csi": {"driver": "fsx.csi.aws.com", "volumeAttributes": {"mountname": "abc"}}}, "file systems of AWS"),
+        ({"csi": {"driver": "efs.csi.aws.com"}}, "file systems of AWS"),
+    ],
+)
+def test_a_file_system_is_mounted_by_a_claim(volume: dict[str, Any], wanted: str | None) -> None:
+    check(rejected(PODS, pod(volumes=[{"name": "other"}, {"name": "data", **volume}])), wanted)
+
+
+def test_the_operator_makes_the_job_of_a_launcher_with_gpus() -> None:
+    check(rejected(RESOURCES["Job"], job(queue=None, suspend=False), OPERATOR), None)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_job_says_that_its_pods_run_as_the_team(kind: str) -> None:
+    made = MAKERS[kind]()
+    next(pods(made))["securityContext"]["runAsUser"] = 1000
+    check(rejected(RESOURCES[kind], made), AS_TEAM)
+
+
+def test_a_service_takes_no_addresses_of_others() -> None:
+    services = ("", "services")
+    check(rejected(services, {"spec": {"ports": [{"port": 80}]}}), None)
+    check(rejected(services, {"spec": {"externalIPs": ["10.0.0.1"]}}), "a Service with externalIPs")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_policies_admit_every_recipe_as_the_user_of_the_team(name: str) -> None:
+    chart = cdk8s.Testing.chart()
+    needed: dict[str, Any] = {"source": "s3://bucket/data/", "service_account": "stage"}
+    values = {field: needed[field] for field in NEEDS.get(name, {})}
+    define_job(chart, "Job", spec=recipe(name, user_id=USER, **values))
+    for document in cdk8s.Testing.synth(chart):
+        for spec in pods(document):
+            user = JOBS if spec.get("tolerations") else MEMBER
+            check(rejected(PODS, {"spec": as_read(spec)}, user), None)
+        if document["kind"] in RESOURCES:
+            check(rejected(RESOURCES[document["kind"]], queued(document)), None)
+
+
+def as_read(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod's spec as the API server has it, with amounts as text."""
+    read = copy.deepcopy(spec)
+    for container in [*read.get("initContainers", []), *read["containers"]]:
+        for amounts in container.get("resources", {}).values():
+            amounts |= {name: str(amount) for name, amount in amounts.items()}
+    return read
+
+
+def queued(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a job as Kueue's webhook leaves it."""
+    document["metadata"]["labels"] = document["metadata"].get("labels", {}) | {"kueue.x-k8s.io/queue-name": "gpu"}
+    (document["spec"]["runPolicy"] if document["kind"] == "MPIJob" else document["spec"])["suspend"] = True
+    return document
