@@ -12,6 +12,7 @@ from training_workloads.lint.reports import FORMATS, Located
 from training_workloads.lint.run_rules import KNOWN_KINDS
 from training_workloads.lint.selection import chosen_rules
 from training_workloads.manifests.documents import Document, read_manifests
+from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem, check, one_of
 
 __all__ = ["lint"]
@@ -51,7 +52,7 @@ def lint(
         Located(name, line, finding) for name, documents in read for finding, line in lint_read(documents, rules=rules)
     ]
     if report := FORMATS[output_format](found, len(read)):
-        print(report)
+        say(*report.split("\n"))
     if problems:
         raise InputError(*problems)
     if any(one.finding.level == "error" for one in found):
