@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """PyTorch's `torchrun`, without its hole: nothing that its agents read in the store runs code.
 
-The agents keep the state of their rendezvous as a pickle in a store without authentication, and unpickle what is there
+The agents keep the state of their rendezvous as a pickle in a store without authentication, and unpickle it
 (`_BackendRendezvousStateHolder.sync`, read in torch 2.15.0). The set-up and the image install this file in the place of
 PyTorch's program, so it imports nothing from this package. It reads the same pickles, but only plain values, times, and
 the two classes of that state, whose values it copies into new objects.

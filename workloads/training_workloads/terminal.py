@@ -21,7 +21,8 @@ def say(*lines: str, error: bool = False) -> None:
         lines: The lines; a newline in one is escaped too.
         error: Whether they go to standard error: they are not the result of the command.
     """
-    print(*map(printable, lines), sep="\n", file=sys.stderr if error else sys.stdout, flush=True)
+    if lines:
+        print(*map(printable, lines), sep="\n", file=sys.stderr if error else sys.stdout, flush=True)
 
 
 def print_raw(text: str, *, error: bool = False) -> None:
