@@ -56,8 +56,8 @@ def run_locally(
             `.venv-torch` for torchrun.
         ranks: Number of ranks. Default: that of the launcher's command; 2 for a script and for torchrun.
         arguments: Those of a script.
-        open_network: Whether the ranks of an elastic job or of torchrun have this machine's network. Default: loopback
-            alone, because the launcher's server runs what any client writes.
+        open_network: Whether the ranks of a job have this machine's network, as those of a script do. Default: loopback
+            alone, because launcher and ranks listen on all addresses, and trust every client.
 
     Returns:
         The launcher's exit code, with torchrun that of the rank that ended first; 128 plus the number of the signal if
