@@ -1,4 +1,4 @@
-"""The workers' sshd: a real one, with the image's user and configuration, in namespaces of its own."""
+"""The workers' sshd: a real one, with the image's user and configuration, in separate namespaces."""
 
 import os
 import shutil
