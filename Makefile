@@ -51,7 +51,7 @@ $(TRAINING): setup/common.sh setup/training.sh setup/horovod.cmake requirements/
 	@setup/training.sh
 
 # Beside the training side, whose Python it takes: it is of the version of the lock.
-$(TORCH): setup/common.sh setup/torch.sh requirements/torch.txt | $(TRAINING)
+$(TORCH): setup/common.sh setup/torch.sh requirements/torch.txt training/pods/torchrun.py | $(TRAINING)
 	@setup/torch.sh
 
 $(SCAN): setup/common.sh setup/scan.sh requirements/scan.txt | $(CDK)

@@ -6,7 +6,7 @@ __all__ = ["LAYERS"]
 LAYERS = {
     "training_workloads": [
         {"validation"},
-        {"names", "yaml_lines", "nodejs"},
+        {"names", "yaml_lines", "nodejs", "terminal"},
         {"spec"},
         {"keywords", "catalog", "app_errors"},
         {"manifests"},

@@ -11,6 +11,8 @@ step "PyTorch into .venv-torch, 3 GB to download"
 [ -x .venv-torch/bin/python ] || quietly "create .venv-torch" \
     .venv/bin/uv venv --clear --python .venv-training/bin/python .venv-torch
 install_locked .venv-torch requirements/torch.txt
+# In place of PyTorch's own, whose agents run what arrives over the network.
+{ echo "#!$PWD/.venv-torch/bin/python" && sed 1d training/pods/torchrun.py; } >.venv-torch/bin/torchrun
 quietly "import PyTorch" .venv-torch/bin/python -c "import torch, torchvision"
 finish "$(packages_of .venv-torch)"
 complete

@@ -4,6 +4,7 @@ import errno
 import json
 import math
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -61,6 +62,30 @@ def create(path: Path) -> BinaryIO:
     """
     path.unlink(missing_ok=True)
     return path.open("xb")
+
+
+def append(path: Path) -> BinaryIO:
+    """Open a file to append to it, in a folder that others may write to; it is created where it is missing.
+
+    Raises:
+        OSError: It cannot be written, or it is a link, soft or hard, which can lead to any file, or a pipe, or behind
+            a link of another user.
+    """
+    if link := foreign_link(path.parent):
+        raise OSError(errno.ELOOP, f"{link} is a link of user {link.lstat().st_uid}")
+    try:
+        # Without O_NONBLOCK a pipe would wait for its reader.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, f"{path.name} is a link") from error
+        raise
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(descriptor)
+        raise OSError(errno.ELOOP, f"{path.name} has other names, or is not a regular file")
+    return os.fdopen(descriptor, "ab")
 
 
 @contextmanager
@@ -123,7 +148,7 @@ def _finite(content: object) -> object:
 def make_writable(folder: Path, inside: str = "", *, option: str = "--output-dir") -> None:
     """Create the output folder, or one inside it, and write there: an error shows before the training and not after."""
     place = folder / inside
-    for link in filter(_is_foreign_link, (place.absolute(), *place.absolute().parents)):
+    if link := foreign_link(place):
         raise UserError(
             f"'{option}' is {folder}, but {link} is a link of user {link.lstat().st_uid}; give the folder to which it "
             "points, if you trust that user"
@@ -136,6 +161,11 @@ def make_writable(folder: Path, inside: str = "", *, option: str = "--output-dir
         raise unwritable(folder, error, inside, option=option) from error
 
 
+def foreign_link(folder: Path) -> Path | None:
+    """Return the part of a path that is a link of another user, who can lead it anywhere; None for none."""
+    return next(filter(_is_foreign_link, (folder.absolute(), *folder.absolute().parents)), None)
+
+
 def _is_foreign_link(path: Path) -> bool:
     # As fs.protected_symlinks does where the folder around it is sticky; a link of root is part of the system.
     return path.is_symlink() and path.lstat().st_uid not in (0, os.getuid())
@@ -144,7 +174,7 @@ def _is_foreign_link(path: Path) -> bool:
 def unwritable(folder: Path, error: OSError, inside: str = "", *, option: str = "--output-dir") -> UserError:
     """Return the error of an output folder, or of one inside it, with the reason of the operating system."""
     where = f"in whose {inside}/ user {os.getuid()}" if inside else f"where user {os.getuid()}"
-    fixes = {errno.ENOSPC: "make room there"} | dict.fromkeys(
+    fixes = {errno.ENOSPC: "make room there", errno.ELOOP: "remove it"} | dict.fromkeys(
         (errno.ENOTDIR, errno.EEXIST), "a part of the path is a file: give another"
     )
     fix = fixes.get(error.errno or 0, "give a folder that this user may write to")

@@ -13,7 +13,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from training.runtime import ranks
+from training.runtime import files, ranks
 
 
 class Curves:
@@ -46,7 +46,7 @@ class Curves:
     def _write(self, **content: Any) -> None:
         if self._path is not None:
             # Not TensorBoard's EventFileWriter: its thread would find an error later.
-            with self._path.open("ab") as file:
+            with files.append(self._path) as file:
                 RecordWriter(file).write(Event(wall_time=time.time(), **content).SerializeToString())
 
     @contextmanager

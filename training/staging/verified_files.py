@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
+from training.runtime import files
 from training.staging.s3_source import Item, Share
 
 
@@ -29,13 +30,20 @@ class VerifiedFiles:
     """
 
     def __init__(self, folder: Path, share: Share) -> None:
-        """Open the logs in a folder that exists."""
+        """Open the logs in a folder that exists.
+
+        Raises:
+            UserError: The log of this pod cannot be written.
+        """
         self._known: dict[str, VerifiedFile] = {}
         # The files of all pods, and of earlier runs with another number of pods.
         for path in sorted(folder.glob("*.jsonl")):
             self._read(path)
         self._lock = threading.Lock()
-        self._stream = (folder / f"{share.index}-of-{share.count}.jsonl").open("ab")
+        try:
+            self._stream = files.append(folder / f"{share.index}-of-{share.count}.jsonl")
+        except OSError as error:
+            raise files.unwritable(folder, error, option="--progress-folder") from error
         # Ends a damaged line, so that the next one is separate.
         if self._stream.tell():
             self._stream.write(b"\n")

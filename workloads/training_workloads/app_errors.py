@@ -6,6 +6,7 @@ import sys
 from types import TracebackType
 
 from training_workloads import nodejs
+from training_workloads.terminal import say
 from training_workloads.validation import InputError
 
 __all__ = ["errors_as_lines"]
@@ -30,7 +31,7 @@ def _report(kind: type[BaseException], error: BaseException, traceback: Tracebac
     if lines is None:
         sys.__excepthook__(kind, error, traceback)
     else:
-        print("\n".join(f"error: {line}" for line in lines), file=sys.stderr)
+        say(*"\n".join(f"error: {line}" for line in lines).split("\n"), error=True)
 
 
 def _lines(error: BaseException) -> list[str] | None:

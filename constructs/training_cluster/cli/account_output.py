@@ -11,6 +11,7 @@ from training_cluster.account.kept_resources import KeptResource
 from training_cluster.account.lustre_state import LustreState
 from training_cluster.account.teardown import Teardown
 from training_workloads.cli.cluster_output import print_jobs, print_table
+from training_workloads.terminal import say
 
 __all__ = ["kept_lines", "print_checks", "print_cluster_report", "print_teardown"]
 
@@ -25,7 +26,7 @@ def print_checks(results: Iterable[CheckResult]) -> None:
     rows = [[marks[each.state], each.check, each.actual, each.needed or "-"] for each in found]
     print_table(["", "CHECK", "ACTUAL", "NEEDED"], rows)
     if remedies := [f"{marks[each.state]} {each.check}: {each.remedy}" for each in found if each.remedy]:
-        print("", *remedies, sep="\n")
+        say("", *remedies)
 
 
 def _can_write(text: str) -> bool:
@@ -40,24 +41,24 @@ def print_cluster_report(report: ClusterReport) -> None:
     """Print the resources that run in the account."""
     print_table(["STACK", "STATE"], report.stacks.items())
     if report.cluster:
-        print(f"\ncluster {report.cluster}")
+        say("", f"cluster {report.cluster}")
         _print_nodes(report)
     if report.kubernetes:
         _print_platform(report.kubernetes)
     if report.file_systems:
-        print()
+        say("")
         columns = ["LUSTRE", "STATE", "GIB", "USED", "EXPORT LAG", "TASKS"]
         print_table(columns, [_lustre_row(each) for each in report.file_systems])
     if report.kubernetes:
-        print()
+        say("")
         if report.kubernetes.jobs:
             print_jobs(report.kubernetes.jobs, with_namespace=True)
         else:
-            print("no jobs")
+            say("no jobs")
     if report.price:
-        print(f"\nper hour: {report.price}")
+        say("", f"per hour: {report.price}")
     if report.notes:
-        print("", *(f"note: {text}" for text in report.notes), sep="\n")
+        say("", *(f"note: {text}" for text in report.notes))
 
 
 def _print_nodes(report: ClusterReport) -> None:
@@ -72,7 +73,7 @@ def _print_nodes(report: ClusterReport) -> None:
     if rows:
         print_table(["NODES", "INSTANCES", "READY", "GPUS", "EFA"], rows)
     else:
-        print("no nodes")
+        say("no nodes")
 
 
 def _of(has: int, expected: int | None) -> str:
@@ -80,7 +81,7 @@ def _of(has: int, expected: int | None) -> str:
 
 
 def _print_platform(state: ClusterState) -> None:
-    print()
+    say("")
     rows = [
         [each.name, "not installed" if each.wanted is None else f"{each.ready}/{each.wanted}"]
         for each in state.platform
@@ -98,13 +99,13 @@ def print_teardown(plan: Teardown, region: str) -> None:
     """Print on standard error the effects of a deletion and the resources that stay, or the reasons against it."""
     if plan.blockers:
         blockers = [f"error: {each}" for each in plan.blockers]
-        print(*blockers, f"{plan.stack.name} is not destroyed", sep="\n", file=sys.stderr)
+        say(*blockers, f"{plan.stack.name} is not destroyed", error=True)
         return
     lines = [f"deletes {plan.stack.name} in {region}: {len(plan.stack.resources)} resources"]
     if systems := plan.stack.ids(FILE_SYSTEM):
         lines.append(f"with it {', '.join(systems)}: files outside of its data repositories are lost")
     lines += ["stays:", *kept_lines(plan.kept)] if plan.kept else ["nothing stays"]
-    print(*lines, sep="\n", file=sys.stderr)
+    say(*lines, error=True)
 
 
 def kept_lines(kept: Iterable[KeptResource]) -> list[str]:

@@ -1,6 +1,5 @@
 """The group `cluster`: whether a configuration can be deployed, what that changes, what runs, and the cluster's end."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ from training_workloads.cli.commands import Group
 from training_workloads.cli.parameters import context_option, json_option
 from training_workloads.cli.program import failures_as_lines
 from training_workloads.exit_codes import CHECK_FAILED, CLUSTER_FAILED
+from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def destroy(stack: str, data_stack: str, context: str | None, yes: bool) -> None
         if not yes and not plan.has_begun:
             click.confirm(f"Destroy {stack}?", abort=True, err=True)
         _delete(account, plan.stack)
-    print(f"{stack} is deleted")
+    say(f"{stack} is deleted")
 
 
 def _overrides(given: tuple[str, ...]) -> dict[str, str]:
@@ -165,10 +165,10 @@ def _delete(account: "Account", found: "DeployedStack") -> None:
     from training_cluster.account.teardown import DeletionError, delete_stack
 
     try:
-        delete_stack(account, found, lambda line: print(line, file=sys.stderr, flush=True))
+        delete_stack(account, found, lambda line: say(line, error=True))
     except DeletionError as error:
-        print(f"error: {found.name} is not deleted completely: {error}; fix it, and repeat", file=sys.stderr)
+        say(f"error: {found.name} is not deleted completely: {error}; fix it, and repeat", error=True)
         raise click.exceptions.Exit(CLUSTER_FAILED) from error
     except KeyboardInterrupt:
-        print("the deletion continues; 'trainctl cluster destroy' follows it again", file=sys.stderr)
+        say("the deletion continues; 'trainctl cluster destroy' follows it again", error=True)
         raise

@@ -10,6 +10,7 @@ from training_cluster.changes.findings import LOST, REJECTED, STOPS, UNKNOWN, Ou
 from training_cluster.changes.planned_stack import PlannedStack
 from training_cluster.changes.template_changes import Action, ResourceChange, Template
 from training_workloads.cli.cluster_output import print_table
+from training_workloads.terminal import say
 
 __all__ = ["plan_as_data", "print_plan"]
 
@@ -33,12 +34,12 @@ def print_plan(plan: ClusterPlan) -> None:
     for stack in plan.stacks:
         _print_stack(stack)
     if plan.findings:
-        print()
+        say("")
         rows = [[_WORDS[each.outcome], each.subject, each.effect, _keys(each.keys)] for each in plan.findings]
         print_table(["", "RESOURCE", "EFFECT", "KEYS"], rows)
     if remedies := list(dict.fromkeys(f"{each.subject}: {each.remedy}" for each in plan.findings if each.remedy)):
-        print("", *remedies, sep="\n")
-    print(f"\n{_last_line(plan)}")
+        say("", *remedies)
+    say("", _last_line(plan))
 
 
 def plan_as_data(plan: ClusterPlan) -> dict[str, Any]:
@@ -65,15 +66,15 @@ def plan_as_data(plan: ClusterPlan) -> dict[str, Any]:
 
 def _print_stack(stack: PlannedStack) -> None:
     if not stack.changes:
-        print(f"{stack.name}: no changes")
+        say(f"{stack.name}: no changes")
         return
     new = "" if stack.deployed else " (not deployed yet)"
-    print(f"{stack.name}{new}: {_counts(each.action for each in stack.changes)}")
+    say(f"{stack.name}{new}: {_counts(each.action for each in stack.changes)}")
     if stack.deployed:
         print_table(["", "RESOURCE", "CHANGES", "KEYS"], _rows(stack))
     before, after = _price(stack.old), _price(stack.new)
     if before and after and before != after:
-        print(f"per hour before: {before}\nper hour after:  {after}")
+        say(f"per hour before: {before}", f"per hour after:  {after}")
 
 
 def _rows(stack: PlannedStack) -> Iterator[list[str]]:

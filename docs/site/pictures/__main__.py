@@ -16,6 +16,7 @@ _RULES_HEAD = """# Rules of the lint
 [Lint](lint.md) explains how to run them. Issues without a repository's name are those of
 [kubeflow/mpi-operator](https://github.com/kubeflow/mpi-operator/issues).
 `make pictures` writes this page from the rules in `workloads/training_workloads/lint/rules/`.
+The last five are the group `security`, which runs [only where it is selected](lint.md#what-a-pod-may-do).
 
 | rule | level | what it finds | evidence |
 |---|---|---|---|

@@ -261,6 +261,16 @@ def test_reports_damaged_images_and_does_not_write_their_shards(
     assert not (tmp_path / "shards/instances_validation.json").exists()
 
 
+def test_an_image_above_the_limit_is_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = coco_data.contents()
+    files["train2017/000000000013.jpg"] = coco_data.jpeg(13, 1000, 1001)
+    source = coco_data.write_folders(tmp_path / "source", files)
+    assert run(source, tmp_path / "shards", "--max-megapixels", "1") == 1
+    assert (
+        f"  {source}/train2017/000000000013.jpg (image 13) has 1001 x 1000 pixels, but at most 1 megapixels are decoded"
+    ) in capsys.readouterr().out
+
+
 def test_skips_damaged_images_everywhere(damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "shards"
     for _ in range(2):

@@ -229,6 +229,19 @@ def test_skips_and_counts_damaged_images(damaged: Path, tmp_path: Path, capsys: 
     assert run(damaged, output) == 1
 
 
+@pytest.mark.usefixtures("here")
+def test_an_image_above_the_limit_is_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    images = imagenet_archives.train_images()
+    images["n01440764/n01440764_2.JPEG"] = imagenet_archives.jpeg(3, height=1000, width=1001)
+    source = imagenet_archives.write_archives(tmp_path / "archives", images)
+    assert run(source, tmp_path / "shards", "--max-megapixels", "1") == 1
+    assert (
+        f"  {source}/ILSVRC2012_img_train.tar: n01440764.tar/n01440764_2.JPEG has 1001 x 1000 pixels, but at most 1 "
+        "megapixels are decoded; give a larger '--max-megapixels' if this image is a good one\n"
+    ) in capsys.readouterr().out
+    assert run(source, tmp_path / "shards") == 0
+
+
 # ----------------------------------------------------------------------------------------------------------- errors
 
 

@@ -3,6 +3,7 @@ import json
 import math
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,41 @@ def test_a_link_of_another_user_is_no_output_folder(tmp_path: Path, inside: str)
     os.chown(link, 1234, 1234, follow_symlinks=False)
     with pytest.raises(UserError, match=f"but {link} is a link of user 1234; give the folder to which it points"):
         files.make_writable(tmp_path / "run", inside)
+
+
+def test_appends_to_a_new_and_to_an_old_file(tmp_path: Path) -> None:
+    for line in (b"one\n", b"two\n"):
+        with files.append(tmp_path / "log") as stream:
+            stream.write(line)
+    assert (tmp_path / "log").read_bytes() == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("make", [os.symlink, os.link])
+def test_a_prepared_link_is_not_appended_to(tmp_path: Path, make: Callable[[Path, Path], None]) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("untouched")
+    make(mine, tmp_path / "log")
+    with pytest.raises(OSError, match=r"log (is a link|has other names, or is not a regular file)"):
+        files.append(tmp_path / "log")
+    assert mine.read_text() == "untouched"
+
+
+def test_a_pipe_is_not_appended_to(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "log")
+    # A pipe has no reader here, or another user's.
+    reader = os.open(tmp_path / "log", os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(OSError, match="is not a regular file"):
+        files.append(tmp_path / "log")
+    os.close(reader)
+    with pytest.raises(OSError, match="No such device or address"):
+        files.append(tmp_path / "log")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link of another user")
+def test_nothing_is_appended_behind_a_link_of_another_user(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "logs").symlink_to(tmp_path / "elsewhere")
+    os.chown(tmp_path / "logs", 1234, 1234, follow_symlinks=False)
+    with pytest.raises(OSError, match="logs is a link of user 1234"):
+        files.append(tmp_path / "logs" / "log")
+    assert not list((tmp_path / "elsewhere").iterdir())

@@ -24,3 +24,18 @@ def test_tensorboard_reads_every_point(tmp_path: Path) -> None:
     read.Reload()
     assert read.Tags()["scalars"] == ["loss", "test accuracy"]
     assert [(point.step, point.value) for point in read.Scalars("loss")] == [(1, 0.5), (20, 10.0)]
+
+
+def test_a_prepared_link_ends_the_curves_and_not_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time_ns", lambda: 5)
+    Curves(tmp_path)
+    (file,) = (tmp_path / "tensorboard").iterdir()
+    mine = tmp_path / "mine"
+    mine.write_text("untouched")
+    file.unlink()
+    file.symlink_to(mine)
+    Curves(tmp_path).add(1, {"loss": 1.0})
+    assert mine.read_text() == "untouched"
+    assert f"cannot be written ({file.name} is a link); the run continues" in capsys.readouterr().err

@@ -1,7 +1,9 @@
+import os
 from pathlib import Path
 
 import pytest
 
+from training.runtime.errors import UserError
 from training.staging.s3_source import Item, Share
 from training.staging.verified_files import VerifiedFiles
 
@@ -50,3 +52,16 @@ def test_ignores_a_damaged_line(target: Path, damaged: str) -> None:
     (target / ".staged" / "0-of-1.jsonl").write_text(damaged)
     add(target)
     assert is_known(target)
+
+
+def test_a_prepared_link_is_no_log(target: Path) -> None:
+    mine = target / "mine"
+    mine.write_text("untouched")
+    (target / ".staged" / "0-of-1.jsonl").symlink_to(mine)
+    with pytest.raises(UserError) as error:
+        add(target)
+    assert str(error.value) == (
+        f"'--progress-folder' is {target / '.staged'}, where user {os.getuid()} cannot write (0-of-1.jsonl is a link); "
+        "remove it"
+    )
+    assert mine.read_text() == "untouched"

@@ -14,6 +14,7 @@ from training_workloads.lint.rules import (
     DOCUMENT_RULES,
     EVERY_RULE,
     OTHER_JOB_RULES,
+    SECURITY_RULES,
     SERVICE_RULES,
     STORAGE_RULES,
     SUPPRESSION_RULES,
@@ -24,7 +25,7 @@ CASES = [importlib.import_module(f"{cases.__name__}.{found.name}") for found in 
 FIRES = [(rule, *case) for module in CASES for rule, cases in module.FIRES.items() for case in cases]
 SILENT = [(rule, case) for module in CASES for rule, cases in module.SILENT.items() for case in cases]
 # Other tests have their cases.
-_ELSEWHERE = (*STORAGE_RULES, *SERVICE_RULES, *OTHER_JOB_RULES, *DOCUMENT_RULES, *SUPPRESSION_RULES)
+_ELSEWHERE = (*STORAGE_RULES, *SERVICE_RULES, *OTHER_JOB_RULES, *DOCUMENT_RULES, *SUPPRESSION_RULES, *SECURITY_RULES)
 ON_WORKLOADS = [rule for rule in EVERY_RULE if rule not in _ELSEWHERE and rule.id != "job-fields"]
 LEVELS = {rule.id: rule.level for rule in ON_WORKLOADS}
 

@@ -147,3 +147,25 @@ def test_standard_input_is_a_dash(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         monkeypatch.setattr("sys.stdin", stream)
         (document,) = read_manifest("-")
     assert document.where(("kind",)) == "-:1"
+
+
+@pytest.mark.parametrize("given", ["jobs", "jobs/link.yaml"])
+def test_no_line_of_a_secret_behind_a_link_is_shown(given: str, folder: Path) -> None:
+    secret = folder / "home" / "credentials"
+    secret.parent.mkdir()
+    secret.write_text("[default]\naws_access_key_id = AKIAEXAMPLE\n")
+    (folder / "jobs" / "link.yaml").symlink_to(secret)
+    _, problems = read_manifests([given])
+    assert list(map(str, problems)) == [
+        "'file' is 'jobs/link.yaml', but it is a link out of its folder, to a file that is not a valid manifest; no "
+        "line of it is shown; give the file itself, or remove the link"
+    ]
+
+
+def test_manifests_behind_links_are_read_and_lines_of_a_folder_are_shown(folder: Path) -> None:
+    (folder / "jobs" / "shared.yaml").symlink_to(folder / "b.yaml")
+    (folder / "jobs" / "deep" / "wrong").write_text("[default]\nx = y\n")
+    (folder / "jobs" / "wrong.yaml").symlink_to("deep/wrong")
+    read, problems = read_manifests(["jobs"])
+    assert [(name, len(documents)) for name, documents in read] == [("jobs/f.yaml", 1), ("jobs/shared.yaml", 1)]
+    assert "jobs/wrong.yaml:2 is 'x = y'" in str(problems[0])

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from training_workloads import gpu_instance_type
 from training_workloads.jobs.rank_environment import nccl_environment
 from training_workloads.jobs.worker_resources import worker_resources
 from training_workloads.mpijob.launcher_argv import HOSTFILE, horovodrun_command, launcher_environment, mpirun_command
+from training_workloads.run_local import private_network
 from training_workloads.run_local.runner import run_locally
 
 SAY_PID = "echo pid $$; exec sleep 60"
@@ -49,7 +51,8 @@ def test_more_ranks_than_cores_bound_for_another_machine(
     assert run_locally(path, volumes=tmp_path, environment=environment, ranks=ranks) == 0
     output, errors = capfd.readouterr()
     assert sorted(output.splitlines()[1:]) == [f"rank {rank:>2} | out {rank}" for rank in range(ranks)]
-    assert sorted(errors.splitlines()) == [f"rank {rank:>2} | err {rank}" for rank in range(ranks)]
+    # The first line says what the ranks reach.
+    assert sorted(errors.splitlines()[1:]) == [f"rank {rank:>2} | err {rank}" for rank in range(ranks)]
 
 
 def test_more_ranks_than_cores_where_there_is_no_ssh(
@@ -64,6 +67,18 @@ def test_more_ranks_than_cores_where_there_is_no_ssh(
     path = manifest(tmp_path, mpirun_command(2, [], shell("echo out")))
     assert run_locally(path, volumes=tmp_path, environment=environment, ranks=ranks) == 0
     assert capfd.readouterr().out.count("| out") == ranks
+
+
+@pytest.mark.skipif(not private_network.is_allowed(), reason="this kernel gives no private network")
+@pytest.mark.parametrize("is_open", [False, True])
+def test_mpirun_and_its_ranks_have_loopback_alone(
+    is_open: bool, environment: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = manifest(tmp_path, mpirun_command(2, [], shell("echo $(tail -n +3 /proc/net/dev | cut -d: -f1)")))
+    assert run_locally(path, volumes=tmp_path, environment=environment, open_network=is_open) == 0
+    here = " ".join(sorted(name for _, name in socket.if_nameindex()))
+    lines = [" ".join(sorted(line.split()[3:])) for line in capfd.readouterr().out.splitlines()[1:]]
+    assert lines == [here if is_open else "lo"] * 2
 
 
 def test_no_rank_waits_for_the_standard_input(

@@ -206,7 +206,7 @@ def test_a_rank_that_fails_is_named_in_the_last_line(
     words = "prterun noticed that process rank 1 with PID 9 on node vm exited on signal 9 (Killed)."
     venv = environment_with_mpirun(tmp_path, f"print('{words}', file=sys.stderr); sys.exit(137)")
     assert run_locally(manifest, volumes=tmp_path, environment=venv) == 137
-    said, command, end = capfd.readouterr().err.splitlines()
+    _, said, command, end = capfd.readouterr().err.splitlines()
     assert (said, end) == (
         words,
         "run-local: rank 1 was ended by SIGKILL; no rank runs any more",
@@ -282,7 +282,7 @@ def test_keeps_what_starts_the_launcher(job: dict[str, Any]) -> None:
     before = ("python", "-m", "training.nccl_test", "--", "/opt/bin/mpirun")
     launcher_of(job)["command"] = [*before, "-np", "16", "--mca", "pml", "ob1", "all_reduce_perf", "-b", "8"]
     run = plan(job)
-    assert (run.command[:5], run.launcher, run.ranks, run.private) == (before, "mpirun", 16, False)
+    assert (run.command[:5], run.launcher, run.ranks, run.private) == (before, "mpirun", 16, True)
     assert (run.program, run.module) == (("all_reduce_perf", "-b", "8"), None)
 
 

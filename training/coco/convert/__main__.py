@@ -64,7 +64,7 @@ def run(settings: Settings) -> int:
     return conversion_program.convert(
         settings,
         {split: part.images for split, part in source.splits.items()},
-        Conversion(classes=len(source.categories), skip=settings.skip),
+        Conversion(classes=len(source.categories), skip=settings.skip, megapixels=settings.max_megapixels),
         {f"the {split} annotations": part.digest for split, part in source.splits.items()},
         lambda shards: _write_beside(settings.output_dir, source, shards),
     )

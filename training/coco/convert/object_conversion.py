@@ -37,7 +37,7 @@ class Conversion(shard_writer.Conversion):
         # Here: it imports TensorFlow.
         from training.records.conversion import complete_jpeg
 
-        jpeg = complete_jpeg.prepare(image.source.read())
+        jpeg = complete_jpeg.prepare(image.source.read(), megapixels=self.megapixels)
         height, width = image.annotated.shape
         if (jpeg.height, jpeg.width) != (height, width):
             raise DamagedImageError(

@@ -60,7 +60,13 @@ def run(settings: Settings) -> int:
     source = image_source.find(settings.source, settings.workers, allow_missing=settings.skip)
     print(*source.sentences(), sep="\n", flush=True)
     numbers = {synset: label for label, synset in enumerate(source.synsets, start=1)}
-    conversion = Conversion(numbers=numbers, classes=len(numbers), short_side=settings.resize, skip=settings.skip)
+    conversion = Conversion(
+        numbers=numbers,
+        classes=len(numbers),
+        short_side=settings.resize,
+        skip=settings.skip,
+        megapixels=settings.max_megapixels,
+    )
     return conversion_program.convert(
         settings,
         {split: part.images for split, part in source.splits.items()},

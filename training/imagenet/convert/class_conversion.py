@@ -29,7 +29,7 @@ class Conversion(shard_writer.Conversion):
         # Here: it imports TensorFlow.
         from training.records.conversion import complete_jpeg
 
-        jpeg = complete_jpeg.prepare(image.read(), self.short_side)
+        jpeg = complete_jpeg.prepare(image.read(), self.short_side, megapixels=self.megapixels)
         return imagenet_example.encode(
             jpeg=jpeg.content,
             label=self.numbers[image.synset],

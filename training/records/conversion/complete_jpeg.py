@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from training.records.conversion import image_header
 from training.records.conversion.source_images import DamagedImageError
 
 _START, _END = b"\xff\xd8", b"\xff\xd9"
@@ -26,7 +27,7 @@ class Jpeg:
     """Pixels."""
 
 
-def prepare(content: bytes, short_side: int | None = None) -> Jpeg:
+def prepare(content: bytes, short_side: int | None = None, *, megapixels: int = image_header.MEGAPIXELS) -> Jpeg:
     """Return a grey or RGB JPEG unchanged, and any other image re-encoded as RGB.
 
     Only images that need it are decoded. The header and the end marker of the others are checked; damage between them
@@ -35,12 +36,13 @@ def prepare(content: bytes, short_side: int | None = None) -> Jpeg:
     Args:
         content: A JPEG (also CMYK), PNG, GIF or BMP, whatever the file name.
         short_side: Pixels; larger images are resized to it, smaller ones are not. None resizes no image.
+        megapixels: The largest image that is accepted; the header says how large it is, before it is decoded.
 
     Raises:
-        DamagedImageError: It cannot be decoded.
+        DamagedImageError: It cannot be decoded, or is too large.
     """
     try:
-        return _prepare(content, short_side)
+        return _prepare(content, short_side, megapixels)
     except tf.errors.InvalidArgumentError as error:
         raise DamagedImageError(f"cannot be decoded: {_reason(content)}") from error
 
@@ -53,14 +55,16 @@ def _reason(content: bytes) -> str:
     return f"it begins with {content[:8]!r} and is not a complete JPEG, PNG, GIF or BMP"
 
 
-def _prepare(content: bytes, short_side: int | None) -> Jpeg:
+def _prepare(content: bytes, short_side: int | None, megapixels: int) -> Jpeg:
     if content.startswith(_START):
         height, width, channels = (int(number) for number in tf.image.extract_jpeg_shape(content))
+        image_header.check(width, height, megapixels)
         if channels != 4 and not _is_larger(height, width, short_side):
             if not content.endswith(_END):
                 # The image is followed by something, or cut off: only the decoder knows.
                 tf.io.decode_jpeg(content)
             return Jpeg(content, height, width)
+    image_header.check(*image_header.size(content), megapixels)
     return _encode(tf.io.decode_image(content, channels=3, expand_animations=False), short_side)
 
 

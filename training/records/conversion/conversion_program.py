@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 from training.records.conversion import conversion_folder, shard_plan, shard_processes
+from training.records.conversion.image_header import MEGAPIXELS
 from training.records.conversion.shard_plan import PlannedImage, Shard
 from training.records.conversion.shard_writer import Conversion
 from training.records.shard_files import TRAIN, VALIDATION, count_examples
@@ -27,6 +28,9 @@ class ConversionSettings:
     train_shards: int = option(whole_number(1, 99999), "files")
     validation_shards: int = option(whole_number(1, 99999), "files")
     on_bad_data: str = option(("stop", "skip"), "damaged images", default="stop")
+    max_megapixels: int = option(
+        whole_number(1), "largest image, in millions of pixels; a larger one counts as damaged", default=MEGAPIXELS
+    )
     workers: int = option(
         whole_number(1, 1024), "processes; by default as many as the usable cores", default=len(os.sched_getaffinity(0))
     )

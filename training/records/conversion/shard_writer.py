@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from training.records import shard_files
+from training.records.conversion.image_header import MEGAPIXELS
 from training.records.conversion.shard_plan import Shard
 from training.records.conversion.source_images import DamagedImageError
 
@@ -28,10 +29,12 @@ class Conversion:
     Attributes:
         classes: The largest allowed label.
         skip: Whether a shard is written without its damaged images; otherwise it is not written.
+        megapixels: The largest image that is decoded.
     """
 
     classes: int
     skip: bool
+    megapixels: int = MEGAPIXELS
 
     @abstractmethod
     def encode(self, image: Any) -> bytes:

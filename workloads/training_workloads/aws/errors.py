@@ -92,7 +92,7 @@ def aws_errors(service: str | None = None) -> Iterator[None]:
 
 def _rejected(service: str | None, error: "ClientError") -> AwsError:
     reason = error.response.get("Error", {})
-    code, message = str(reason.get("Code", "")), str(reason.get("Message", ""))
+    code, message = str(reason.get("Code", "")), " ".join(str(reason.get("Message", "")).split())
     if code in _EXPIRED:
         return AwsError(f"AWS does not accept your credentials ({code}); {_LOG_IN}")
     if _FORBIDDEN.search(code):

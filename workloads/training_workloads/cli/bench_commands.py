@@ -1,6 +1,5 @@
 """The group `bench`: measure a sweep of jobs, report it, and compare two measurements."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from training_workloads.cli.cluster_output import note, note_waiting, progress, 
 from training_workloads.cli.commands import Group
 from training_workloads.cli.parameters import NUMBER, context_option, namespace_option
 from training_workloads.exit_codes import CHECK_FAILED
+from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem
 
 # The commands import what they run, because the kinds of jobs start Node.js.
@@ -72,7 +72,7 @@ def run(
             complete = run_sweep(read, cells, folder, runner, note)
         else:
             complete = _run_on_cluster(read, cells, folder, context, namespace)
-        print(write_report(folder, note))
+        say(str(write_report(folder, note)))
     if not complete:
         raise click.exceptions.Exit(CHECK_FAILED)
 
@@ -81,7 +81,7 @@ def _warn_of_types_that_ec2_does_not_offer(cells: "list[Cell]") -> None:
     """Warn of retired types: the job of such a cell waits for a node until the sweep cancels it."""
     for instance_type in sorted({cell.spec.instance_type for cell in cells}):
         for problem in is_offered(instance_type, consequence="its jobs stay Pending"):
-            print(f"warning: {problem}", file=sys.stderr)
+            say(f"warning: {problem}", error=True)
 
 
 def _run_on_cluster(
@@ -101,9 +101,9 @@ def _list(sweep: "Sweep", cells: "list[Cell]") -> None:
     for cell, usd in zip(cells, planned, strict=True):
         ranks = "1 rank" if cell.ranks == 1 else f"{cell.ranks} ranks"
         cost = f"; {cell.nodes} x {cell.spec.instance_type}, ${usd:,.2f} as planned" if cell.nodes else ""
-        print(f"{cell.name}  {cell.title}; {ranks}{cost}")
+        say(f"{cell.name}  {cell.title}; {ranks}{cost}")
     if sweep.budget is not None:
-        print(f"{len(cells) * sweep.repeats} jobs, ${sum(planned):,.2f} as planned; the budget is ${sweep.budget:,.2f}")
+        say(f"{len(cells) * sweep.repeats} jobs, ${sum(planned):,.2f} as planned; the budget is ${sweep.budget:,.2f}")
 
 
 @app.command()
@@ -113,7 +113,7 @@ def report(results: str) -> None:
     from training_workloads.bench.report import write_report
     from training_workloads.bench.results_folder import ResultsFolder
 
-    print(write_report(ResultsFolder(path=Path(results)), note))
+    say(str(write_report(ResultsFolder(path=Path(results)), note)))
 
 
 @app.command()
@@ -130,7 +130,7 @@ def compare(before: str, after: str, margin: float) -> None:
     found = compared_cells(ResultsFolder(path=Path(before)), ResultsFolder(path=Path(after)))
     slower = [each for each in found if each.is_regression(margin)]
     for each in found:
-        print(f"{'SLOWER  ' if each in slower else 'ok      '}{each}")
+        say(f"{'SLOWER  ' if each in slower else 'ok      '}{each}")
     if slower:
-        print(f"error: {len(slower)} of {len(found)} cells are slower by more than {margin:.1%}", file=sys.stderr)
+        say(f"error: {len(slower)} of {len(found)} cells are slower by more than {margin:.1%}", error=True)
         raise click.exceptions.Exit(CHECK_FAILED)

@@ -1,6 +1,5 @@
 """The commands for jobs on a cluster: `submit`, `list`, `status`, `logs`, `wait`, `scale` and `cancel`."""
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,6 +55,7 @@ from training_workloads.cluster.polling import DeadlineError, Poller, Progress
 from training_workloads.cluster.status import report_job
 from training_workloads.exit_codes import JOB_FAILED, USER_ERROR
 from training_workloads.run_local.rank_lines import rank_line
+from training_workloads.terminal import print_raw, say
 from training_workloads.validation import MISSING, InputError, Problem, at_least, check, matches
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class _Submitting:
     def show(self, submission: "Submission") -> None:
         self.created.append(submission)
         if not self.quiet:
-            print(f"created {submission.title}", flush=True)
+            say(f"created {submission.title}")
 
     def remains(self) -> str:
         return f"on the cluster already: {', '.join(each.title for each in self.created)}" if self.created else ""
@@ -140,7 +140,7 @@ class _Cancelling:
         if existed:
             self.deleted.append(title)
             if not self.quiet:
-                print(f"deleted {title}", flush=True)
+                say(f"deleted {title}")
 
     def remains(self) -> str:
         return f"not deleted: {', '.join(self.left)}" if self.left else ""
@@ -180,7 +180,7 @@ def submit(
             return
         for job in (each for each in submitting.created if each.is_job):
             elsewhere = namespace or (job.cluster.namespace if job.cluster.namespace != cluster.namespace else None)
-            print(f"next: {command_line('logs -f', job.name_for_logs, context, elsewhere)}")
+            say(f"next: {command_line('logs -f', job.name_for_logs, context, elsewhere)}")
 
 
 @click.command("list", cls=Command)
@@ -198,7 +198,7 @@ def list_all(all_namespaces: bool, context: str | None, namespace: str | None, a
     elif jobs:
         print_jobs(jobs, with_namespace=all_namespaces)
     else:
-        print(f"no jobs in {where}")
+        say(f"no jobs in {where}")
 
 
 @click.command(cls=Command)
@@ -232,12 +232,12 @@ def logs(
     with session(context, namespace, still_runs=still_runs) as cluster, progress(note_waiting()) as show:
         if not follow:
             for line in read_log(cluster, name, worker=worker, tail=tail):
-                print(rank_line(line))
+                print_raw(rank_line(line))
             return
         poller = Poller(note=note)
         for line in follow_log(cluster, name, poller, show, worker=worker, tail=tail):
             show("")
-            print(rank_line(line), flush=True)
+            print_raw(rank_line(line))
         show("")
         job = poller.ask(lambda: try_find_job(cluster, name))
         # A worker's pod may end before its job does.
@@ -297,7 +297,7 @@ def scale(name: str, workers: str, timeout: str, context: str | None, namespace:
     if after is None or after.summary.is_finished:
         _exit_as(after, name)
     elif not as_json:
-        print(_scaled(before.summary.workers, after, patience))
+        say(_scaled(before.summary.workers, after, patience))
 
 
 @click.command(cls=Command)
@@ -341,11 +341,11 @@ def _checked(files: tuple[str, ...], *, recursive: bool) -> list["Document"]:
     known = {(problem.source, problem.path) for problem in problems}
     found = [each for each in linted if (f"{each[0]}:{each[1]}", each[2].path) not in known]
     for file, line, finding in found:
-        print(f"{file}:{line}: {finding}", file=sys.stderr)
+        say(f"{file}:{line}: {finding}", error=True)
     if problems:
         raise InputError(*problems)
     if errors := sum(finding.level == "error" for _, _, finding in found):
-        print(f"error: nothing was submitted; fix the {errors} error{'s' * (errors > 1)} first", file=sys.stderr)
+        say(f"error: nothing was submitted; fix the {errors} error{'s' * (errors > 1)} first", error=True)
         raise click.exceptions.Exit(USER_ERROR)
     return [document for _, documents in read for document in documents if document.content is not None]
 
@@ -395,20 +395,20 @@ def _still_runs(name: str, context: str | None, namespace: str | None) -> Callab
 def _exit_as(job: ClusterJob | None, name: str) -> None:
     """End the command as the job ended."""
     if job is None:
-        print(f"job {name!r} was deleted before its end", file=sys.stderr)
+        say(f"job {name!r} was deleted before its end", error=True)
         raise click.exceptions.Exit(JOB_FAILED)
     summary = job.summary
     if job.will_fail:
-        print(f"job {name!r} fails: the launchers that Kubernetes still starts end at once", file=sys.stderr)
+        say(f"job {name!r} fails: the launchers that Kubernetes still starts end at once", error=True)
     else:
         ran = short_time(summary.duration(datetime.now(UTC)))
         why = f" ({summary.message})" if summary.message else ""
-        print(f"job {name!r}: {summary.state} after {ran}{why}", file=sys.stderr)
+        say(f"job {name!r}: {summary.state} after {ran}{why}", error=True)
     if summary.state != SUCCEEDED:
         if job.launchers and (pod := job.launchers[-1]).why:
-            print(f"{pod.name}: {pod.why}", file=sys.stderr)
+            say(f"{pod.name}: {pod.why}", error=True)
         if advice := rejected_input(summary, job.launchers):
-            print(f"hint: {advice}", file=sys.stderr)
+            say(f"hint: {advice}", error=True)
         raise click.exceptions.Exit(JOB_FAILED)
 
 

@@ -19,6 +19,7 @@ from training_workloads.cluster.polling import DeadlineError, Progress
 from training_workloads.cluster.resources import MPI_JOBS
 from training_workloads.cluster.status import JobReport
 from training_workloads.exit_codes import CLUSTER_FAILED, INTERRUPTED, TIMED_OUT
+from training_workloads.terminal import print_raw, printable, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,7 +84,7 @@ def command_line(verb: str, name: str, context: str | None, namespace: str | Non
 
 def note(text: str) -> None:
     """Print a note on standard error: it is not the result."""
-    print(f"note: {text}", file=sys.stderr, flush=True)
+    say(f"note: {text}", error=True)
 
 
 def note_waiting() -> Progress:
@@ -119,7 +120,7 @@ def progress(otherwise: Progress | None = None) -> Iterator[Progress]:
 
     def show(text: str) -> None:
         if text:
-            status.update(text)
+            status.update(printable(text))
             status.start()
         else:
             status.stop()
@@ -132,7 +133,7 @@ def progress(otherwise: Progress | None = None) -> Iterator[Progress]:
 
 def print_json(value: Any) -> None:
     """Print one JSON document: dataclasses as objects, times in ISO 8601."""
-    print(json.dumps(_plain(value), indent=2))
+    print_raw(json.dumps(_plain(value), indent=2))
 
 
 def print_jobs(jobs: Iterable[JobSummary], *, with_namespace: bool) -> None:
@@ -154,23 +155,23 @@ def print_report(report: JobReport) -> None:
     """Print the report of a job."""
     now = datetime.now(UTC)
     job = report.job
-    print(f"{job.kind} {job.name!r} in namespace {job.namespace!r}: {job_sentence(job)}")
-    print(f"age {short_time(job.age(now))}, ran {short_time(job.duration(now))}, {job.world_size} ranks{_limits(job)}")
+    say(f"{job.kind} {job.name!r} in namespace {job.namespace!r}: {job_sentence(job)}")
+    say(f"age {short_time(job.age(now))}, ran {short_time(job.duration(now))}, {job.world_size} ranks{_limits(job)}")
     if report.network:
-        print(f"network: {report.network}")
+        say(f"network: {report.network}")
     if text := _speed(report, now):
-        print(f"speed: {text}")
+        say(f"speed: {text}")
     # Of a `batch/v1` Job every pod is in the place of the launcher.
     first = "launcher" if job.kind == MPI_JOBS.kind else "pod"
     pods = [(first, pod) for pod in report.launchers] + [("worker", pod) for pod in report.workers]
     if pods:
-        print()
+        say("")
         print_table(["POD", "ROLE", "STATE", "READY", "RESTARTS", "NODE"], [_pod_row(*each) for each in pods])
     reasons = [f"{pod.name}: {pod.why}" for _, pod in pods if pod.why]
     if lines := [*reasons, *(_warning_line(each, now) for each in report.warnings)]:
-        print("", *lines, sep="\n")
+        say("", *lines)
     if report.hints:
-        print("", *(f"hint: {text}" for text in report.hints), sep="\n")
+        say("", *(f"hint: {text}" for text in report.hints))
 
 
 def _pod_row(role: str, pod: PodSummary) -> list[str]:
@@ -237,7 +238,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
 
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     _console(sys.stdout).print(table)
 
 
@@ -250,7 +251,7 @@ def _console(stream: Any) -> "Console":
 
 def _end(code: int, *sentences: str) -> None:
     for sentence in filter(None, sentences):
-        print(sentence, file=sys.stderr)
+        say(sentence, error=True)
     raise click.exceptions.Exit(code)
 
 

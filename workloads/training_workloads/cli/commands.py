@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from training_workloads.exit_codes import USER_ERROR
+from training_workloads.terminal import printable
 from training_workloads.validation import InputError, Problem, known_names
 
 __all__ = ["Command", "Group", "RejectedValuesError", "error_lines"]
@@ -70,7 +71,7 @@ def error_lines(error: InputError | click.ClickException) -> list[str]:
         case RejectedValuesError(ctx=click.Context() as ctx):
             return [f"error: {_problem_text(problem, ctx.command)}" for problem in error.problems]
         case click.exceptions.NoArgsIsHelpError():
-            return [error.format_message()]
+            return error.format_message().split("\n")
         case click.UsageError(ctx=click.Context() as ctx):
             return [f"error: {_usage_text(error, ctx)}"]
         case _:
@@ -99,15 +100,11 @@ def _usage_text(error: click.UsageError, ctx: click.Context) -> str:
     path = ctx.command_path
     match error:
         case click.NoSuchCommand(command_name=name):
-            return f"'{_one_line(name)}' is not a command of {path}; {_meant_command(name, ctx)}"
+            return f"'{printable(name)}' is not a command of {path}; {_meant_command(name, ctx)}"
         case click.NoSuchOption(option_name=name):
-            return f"'{_one_line(name)}' is not an option of '{path}'; {_meant_option(error, ctx)}"
+            return f"'{printable(name)}' is not an option of '{path}'; {_meant_option(error, ctx)}"
         case _:
-            return f"{_one_line(error.format_message()).rstrip('.')}; '{path} --help' shows what to type"
-
-
-def _one_line(text: str) -> str:
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+            return f"{printable(error.format_message()).rstrip('.')}; '{path} --help' shows what to type"
 
 
 def _meant_command(name: str, ctx: click.Context) -> str:

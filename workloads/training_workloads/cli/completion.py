@@ -6,6 +6,7 @@ from typing import Any, Final
 import click
 
 from training_workloads.cli.commands import Command
+from training_workloads.terminal import print_raw
 from training_workloads.validation import InputError, check, one_of
 
 __all__ = ["COMPLETION_VARIABLE", "complete_jobs", "complete_recipes", "completion"]
@@ -34,7 +35,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     assert program.info_name is not None
-    print(kind(program.command, {}, program.info_name, COMPLETION_VARIABLE).source())
+    print_raw(kind(program.command, {}, program.info_name, COMPLETION_VARIABLE).source())
 
 
 def complete_recipes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -1,6 +1,5 @@
 """The group `image`: the image of the jobs, built and pushed."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from training_workloads.images.code_build import start_build
 from training_workloads.images.container_engine import ENGINES, find_engine
 from training_workloads.images.pushed_images import PUSHED_IMAGES, record_push
 from training_workloads.mpijob.programs import LOCAL_IMAGE
+from training_workloads.terminal import print_raw, say
 from training_workloads.validation import check, one_of
 
 __all__ = ["app", "build", "push"]
@@ -55,13 +55,13 @@ def build(
         with failures_as_lines():
             chosen.build(place, file, name, arguments)
         other = f" --image {name}" * (name != local_name(place))
-        print(f"built {name}; next: trainctl image push{other}", file=sys.stderr)
+        say(f"built {name}; next: trainctl image push{other}", error=True)
         return
     with failures_as_lines(), aws_errors():
         started = start_build(AwsSession(), stack, place, file, arguments)
-        print(f"started {started.id}", file=sys.stderr)
+        say(f"started {started.id}", error=True)
         with _continues(started.id):
-            address = started.follow(lambda line: print(line, file=sys.stderr))
+            address = started.follow(lambda line: print_raw(line, error=True))
         _pushed(name, address)
 
 
@@ -92,9 +92,9 @@ def _known(engine: str | None, *names: str) -> str | None:
 
 def _pushed(name: str, address: str) -> None:
     # First: a record that cannot be written must not lose the address.
-    print(address, flush=True)
+    say(address)
     record_push(name, address)
-    print(f"recorded in {PUSHED_IMAGES}: 'trainctl render' gives jobs this image for {name}", file=sys.stderr)
+    say(f"recorded in {PUSHED_IMAGES}: 'trainctl render' gives jobs this image for {name}", error=True)
 
 
 @contextmanager
@@ -106,5 +106,5 @@ def _continues(build_id: str) -> Iterator[None]:
         # The build has ended, and the error names it.
         raise
     except BaseException:
-        print(f"the build continues; 'aws codebuild stop-build --id {build_id}' ends it", file=sys.stderr)
+        say(f"the build continues; 'aws codebuild stop-build --id {build_id}' ends it", error=True)
         raise

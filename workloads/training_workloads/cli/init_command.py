@@ -13,6 +13,7 @@ import click
 
 from training_workloads.cli.commands import Command
 from training_workloads.mpijob.api import job_name
+from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem, Problems, enforce
 
 __all__ = ["PROJECT_FILES", "init"]
@@ -51,8 +52,8 @@ def init(name: str) -> None:
     enforce(name, (_is_the_name_of_a_job, _is_not_taken))
     _write(name)
     for file, purpose in PROJECT_FILES.items():
-        print(f"{f'{name}/{file}':<{len(name) + 26}} {purpose}")
-    print(f"\nnext: cd {name} && trainctl render && trainctl lint dist/jobs; README.md has every command, in order")
+        say(f"{f'{name}/{file}':<{len(name) + 26}} {purpose}")
+    say("", f"next: cd {name} && trainctl render && trainctl lint dist/jobs; README.md has every command, in order")
 
 
 def _write(name: str) -> None:

@@ -1,7 +1,6 @@
 """The commands that render jobs and run them here: `render` and `run-local`."""
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.recipes import RECIPES, Recipe, find_recipes, recipe
 from training_workloads.run_local.runner import run_locally
 from training_workloads.spec import field_texts
+from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem, check
 
 __all__ = ["local_folders", "render", "run_local"]
@@ -91,9 +91,9 @@ def render(recipes: tuple[str, ...], name: str | None, outdir: str, **options: A
 
     paths, warnings = render_jobs(specs, folder)
     for path in paths:
-        print(path)
+        say(str(path))
     for warning in [*warnings, *_notes(sorted({spec.image for spec in specs}), pushed), *_skipped(default)]:
-        print(warning, file=sys.stderr)
+        say(warning, error=True)
 
 
 def _specs(recipes: Sequence[str], name: str | None, **given: Any) -> list[Any]:

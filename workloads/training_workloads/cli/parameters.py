@@ -132,7 +132,7 @@ volumes_option: Final = click.option(
 open_network_option: Final = click.option(
     "--open-network",
     is_flag=True,
-    help="Give ranks whose servers run what any client writes (elastic, torchrun, SageMaker) this machine's network.",
+    help="Give the ranks of a job, whose servers trust every client, this machine's network.",
 )
 environment_option: Final = click.option(
     "--environment",

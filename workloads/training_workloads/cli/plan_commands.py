@@ -1,7 +1,6 @@
 """The command `plan`: how fast and how expensive a training run will be, before it runs."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from training_workloads.planning.plan_report import compared_text, plan_text, sw
 from training_workloads.planning.plan_search import SWEPT_NODES, Wish, best, possible_setups, searched_nodes
 from training_workloads.planning.prediction import Prediction, predict
 from training_workloads.planning.training_setup import TrainingSetup, types_with_rates
+from training_workloads.terminal import print_raw, say
 from training_workloads.validation import MISSING, InputError, Problem, known_names
 
 __all__ = ["plan"]
@@ -87,7 +87,7 @@ def plan(
 def _warn_of_a_type_that_ec2_does_not_offer(option: str, instance_type: str) -> None:
     # A type that the catalog lacks is an error.
     for problem in is_offered(instance_type) if instance_type in INSTANCE_TYPES else ():
-        print(f"warning: {problem.text(option)}", file=sys.stderr)
+        say(f"warning: {problem.text(option)}", error=True)
 
 
 def _types(instance_type: str | None, setup: Mapping[str, Any], *, searches: bool) -> list[str]:
@@ -106,11 +106,12 @@ def _print(found: Sequence[Prediction], *, as_json: bool, chart: str | None = No
         _write(chart, sweep_chart(found, chart.rpartition(".")[2]))
     if as_json:
         each = [values(one) for one in found]
-        print(json.dumps(each if table or len(each) > 1 else each[0], indent=2))
+        print_raw(json.dumps(each if table or len(each) > 1 else each[0], indent=2))
     elif table:
-        print(sweep_text(found))
+        say(*sweep_text(found).split("\n"))
     else:
-        print(compared_text(*found) if len(found) > 1 else plan_text(found[0]))
+        text = compared_text(*found) if len(found) > 1 else plan_text(found[0])
+        say(*text.split("\n"))
 
 
 def _write(chart: str, picture: bytes) -> None:

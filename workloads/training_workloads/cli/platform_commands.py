@@ -1,6 +1,5 @@
 """The group `platform`: what jobs need in a cluster, and how large it must be."""
 
-import sys
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ from training_workloads.planning.storage_sizing import size_lustre as sizing_of
 from training_workloads.platform.file_systems import EfsAttributes, LustreAttributes
 from training_workloads.platform.mirror import ecr_registry, mirror_commands
 from training_workloads.platform.platform_spec import PARTS, PlatformSpec
+from training_workloads.terminal import say
 from training_workloads.validation import MISSING, InputError, Problem, enforce
 
 __all__ = ["app", "print_mirror_commands", "render", "size_lustre"]
@@ -70,9 +70,9 @@ def render(
 
     written, removed = render_platform(spec, output_folder(outdir))
     for path in removed:
-        print(f"removed {path}, which is not among the parts", file=sys.stderr)
+        say(f"removed {path}, which is not among the parts", error=True)
     for path in written:
-        print(path)
+        say(str(path))
 
 
 @app.command()
@@ -84,7 +84,7 @@ def render(
 @click.option("--efa", is_flag=True, help="For a file system that clients mount over EFA.")
 def size_lustre(**needs: Any) -> None:
     """Print the smallest Lustre file system that is fast enough for a job."""
-    print(sizing_of(**needs))
+    say(str(sizing_of(**needs)))
 
 
 @app.command("mirror-commands")
@@ -92,8 +92,7 @@ def size_lustre(**needs: Any) -> None:
 @click.option("--kubernetes-version", default=KUBERNETES_VERSION, help="Release of the cluster.")
 def print_mirror_commands(mirror: str, kubernetes_version: str) -> None:
     """Print the commands that copy charts and images into a registry, for a cluster without NAT."""
-    for command in mirror_commands(mirror, kubernetes_version):
-        print(command)
+    say(*mirror_commands(mirror, kubernetes_version))
 
 
 def _file_system(kind: type[_FileSystem], prefix: str, options: dict[str, Any], command: str) -> _FileSystem | None:

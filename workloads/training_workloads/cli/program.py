@@ -15,6 +15,7 @@ from training_workloads.cli.commands import error_lines
 from training_workloads.cli.completion import COMPLETION_VARIABLE
 from training_workloads.cli.top_level import TopLevel
 from training_workloads.exit_codes import ABORTED, CLUSTER_FAILED, INTERRUPTED, OUTPUT_FAILED, USER_ERROR
+from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem
 
 __all__ = ["OUTPUT_ERRORS", "PROGRAM", "failures_as_lines", "main", "output_folder", "program"]
@@ -44,9 +45,9 @@ def _print_versions(ctx: click.Context, param: click.Parameter, given: bool) -> 
 
     from training_workloads.catalog.versions import KUBERNETES_VERSIONS, MPI_OPERATOR_IMAGE
 
-    print(f"{PROGRAM} {version('cdk-training-cluster')}")
-    print(f"Python {platform.python_version()}, cdk8s {version('cdk8s')}")
-    print(
+    say(f"{PROGRAM} {version('cdk-training-cluster')}")
+    say(f"Python {platform.python_version()}, cdk8s {version('cdk8s')}")
+    say(
         f"for Kubernetes {KUBERNETES_VERSIONS[0]} to {KUBERNETES_VERSIONS[-1]}, {MPI_OPERATOR_IMAGE.rpartition('/')[2]}"
     )
     ctx.exit()
@@ -74,14 +75,14 @@ def main() -> None:
             raise
         place = f" to {error.filename}" if error.filename else ""
         why = f"the output cannot be written{place} ({error.strerror}); free space, or write it elsewhere"
-        print(f"error: {why}", file=sys.stderr)
+        say(f"error: {why}", error=True)
         _exit_at_once(OUTPUT_FAILED)
     except Exception as error:
         from training_workloads import nodejs
 
         if not nodejs.is_failure(error):
             raise
-        print(f"error: {nodejs.failure_line(error, 'cdk8s')}", file=sys.stderr)
+        say(f"error: {nodejs.failure_line(error, 'cdk8s')}", error=True)
         _exit_at_once(OUTPUT_FAILED)
     if code == INTERRUPTED:
         _exit_at_once(INTERRUPTED)
@@ -96,14 +97,13 @@ def _run() -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except (InputError, click.ClickException) as error:
-        for line in error_lines(error):
-            print(line, file=sys.stderr)
+        say(*error_lines(error), error=True)
         return USER_ERROR
     except click.Abort:
-        print("aborted", file=sys.stderr)
+        say("aborted", error=True)
         return ABORTED
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        say("interrupted", error=True)
         return INTERRUPTED
     return 0
 
@@ -130,7 +130,7 @@ def _reject_a_deleted_folder() -> None:
     except FileNotFoundError:
         given = os.environ.get("PWD", ".")
         problem = Problem(path=("current folder",), given=given, allowed="it was deleted", fix="go to another folder")
-        print(f"error: {problem}", file=sys.stderr)
+        say(f"error: {problem}", error=True)
         sys.exit(USER_ERROR)
 
 
@@ -150,7 +150,7 @@ def failures_as_lines() -> Iterator[None]:
     try:
         yield
     except (AwsError, ImageError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", error=True)
         raise click.exceptions.Exit(CLUSTER_FAILED) from error
 
 

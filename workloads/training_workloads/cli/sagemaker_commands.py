@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +35,7 @@ from training_workloads.recipes import recipe as job_of_recipe
 from training_workloads.sagemaker.job_log import JobLog
 from training_workloads.sagemaker.place import SAGEMAKER_STACK, Place
 from training_workloads.sagemaker.training_jobs import COMPLETED, NAME, TrainingJob, TrainingJobs
+from training_workloads.terminal import print_raw, say
 from training_workloads.validation import InputError, Problem, at_least, check, matches
 
 __all__ = ["app", "logs", "run_local", "status", "stop", "submit"]
@@ -116,7 +116,7 @@ def submit(
             job = replace(job, resume_folder=_run_of(_jobs().describe(job.resume, "resume")))
         request = training_job_request(job, place)
         if dry_run:
-            print(json.dumps(request, indent=2))
+            print_raw(json.dumps(request, indent=2))
             return
         arn = _jobs().create(request)
     folder = job.run_folder(place)
@@ -124,7 +124,7 @@ def submit(
         print_json({"name": job.name, "arn": arn, "run_folder": folder})
     else:
         where = f", whose run is in {folder}" if folder else ""
-        print(f"created training job {job.name!r}{where}\nnext: {_command('logs -f', job.name)}")
+        say(f"created training job {job.name!r}{where}", f"next: {_command('logs -f', job.name)}")
 
 
 @app.command()
@@ -199,7 +199,7 @@ def stop(name: str, as_json: bool) -> None:
     if as_json:
         print_json({"name": name, "status": job.status, "run_folder": job.run_folder})
     else:
-        print(f"training job {name!r} had ended: {job.status}" if was_ended else _sentence(job))
+        say(f"training job {name!r} had ended: {job.status}" if was_ended else _sentence(job))
 
 
 def _spec(name: str, image: str | None, instance_type: str | None, max_runtime: str | None) -> Any:
@@ -218,9 +218,9 @@ def _spec(name: str, image: str | None, instance_type: str | None, max_runtime: 
         changes |= {"efa_interfaces": 0} if getattr(spec, "gpus_per_worker", None) is not None else {}
         spec = job_of_recipe(name, among=found, **changes)
     if note := retirement_note(getattr(spec, "instance_type", "")):
-        print(f"warning: {note}", file=sys.stderr)
+        say(f"warning: {note}", error=True)
     if address := pushed_images().get(spec.image):
-        print(f"the image is {address}, by {PUSHED_IMAGES}", file=sys.stderr)
+        say(f"the image is {address}, by {PUSHED_IMAGES}", error=True)
         return spec.replaced(image=address)
     return spec
 
@@ -275,7 +275,7 @@ def _ask(poller: Poller, question: Callable[[], Any]) -> Any:
     try:
         return poller.ask(tolerant)
     except TransientError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", error=True)
         raise click.exceptions.Exit(CLUSTER_FAILED) from error
 
 
@@ -284,7 +284,7 @@ def _print_new(log: JobLog, ask: Callable[[Callable[[], Any]], Any]) -> None:
     while more:
         lines, more = ask(log.read)
         for line in lines:
-            print(line, flush=True)
+            print_raw(line)
 
 
 @contextmanager
@@ -293,13 +293,13 @@ def _still_runs(name: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print(f"the training job continues; '{_command('stop', name)}' ends it", file=sys.stderr)
+        say(f"the training job continues; '{_command('stop', name)}' ends it", error=True)
         raise
 
 
 def _exit_as(job: TrainingJob) -> None:
     """End the command as the job ended."""
-    print(_sentence(job), file=sys.stderr)
+    say(_sentence(job), error=True)
     if job.status != COMPLETED:
         raise click.exceptions.Exit(JOB_FAILED)
 
@@ -315,20 +315,20 @@ def _sentence(job: TrainingJob) -> str:
 
 def _print_status(job: TrainingJob) -> None:
     now = datetime.now(UTC)
-    print(_sentence(job))
+    say(_sentence(job))
     trained = [
         f"{words} {short_time(timedelta(seconds=given))}"
         for words, given in (("trained", job.training_seconds), ("billable", job.billable_seconds))
         if given is not None
     ]
     capacity = f"{job.instances} x {job.instance_type}{' on Spot capacity' * job.spot}"
-    print(", ".join([capacity, f"age {short_time(now - job.created)}", *trained]))
+    say(", ".join([capacity, f"age {short_time(now - job.created)}", *trained]))
     if job.run_folder:
-        print(f"run: {job.run_folder}")
+        say(f"run: {job.run_folder}")
     if job.metrics:
-        print(f"metrics: {', '.join(f'{name} {value:g}' for name, value in job.metrics.items())}")
+        say(f"metrics: {', '.join(f'{name} {value:g}' for name, value in job.metrics.items())}")
     if job.transitions:
-        print()
+        say("")
         rows = [
             (one.status, f"{one.start.astimezone(UTC):%H:%M:%S}", short_time((one.end or now) - one.start), one.message)
             for one in job.transitions

@@ -163,7 +163,7 @@ def rejection(
     if status < HTTPStatus.BAD_REQUEST or (status < HTTPStatus.INTERNAL_SERVER_ERROR and body.lstrip()[:1] == "<"):
         return not_kubernetes(server)
     answer = _status(body)
-    message = str(answer.get("message") or body.strip() or HTTPStatus(status).phrase)
+    message = " ".join(str(answer.get("message") or body.strip() or HTTPStatus(status).phrase).split())
     where = f"in namespace {namespace!r}" if namespace else "in all namespaces"
     match status:
         case HTTPStatus.UNAUTHORIZED:

@@ -258,7 +258,7 @@ def _of_any_kind(job: dict[str, Any], condition: dict[str, Any]) -> dict[str, An
         "name": metadata["name"],
         "namespace": metadata["namespace"],
         "reason": condition.get("reason") or "",
-        "message": condition.get("message") or "",
+        "message": " ".join(str(condition.get("message") or "").split()),
         "queue": mapping(metadata.get("labels")).get(QUEUE_LABEL),
         "created": moment(metadata["creationTimestamp"]),
         "started": moment(status.get("startTime")),

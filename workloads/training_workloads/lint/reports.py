@@ -12,6 +12,7 @@ from training_workloads.lint.finding import Finding
 from training_workloads.lint.rule import Rule
 from training_workloads.lint.rules import EVERY_RULE
 from training_workloads.manifests.documents import STANDARD_INPUT
+from training_workloads.terminal import printable
 
 __all__ = ["FORMATS", "Located"]
 
@@ -39,7 +40,7 @@ def _text(found: Sequence[Located], files: int) -> str:
         return ""
     levels = Counter(one.finding.level for one in found)
     counts = [_counted(levels["error"], "error"), _counted(levels["warning"], "warning")]
-    lines = [f"{file}:{line}: {finding}" for file, line, finding in found]
+    lines = [printable(f"{file}:{line}: {finding}") for file, line, finding in found]
     return "\n".join([*lines, f"{', '.join(counts)} in {_counted(files, 'file')}"])
 
 

@@ -1,6 +1,6 @@
 """Runs the rules of the lint: over text, over documents with their lines, or over objects."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,24 +15,28 @@ from training_workloads.lint.rules import (
     OTHER_JOB_RULES,
     POD_API_RULES,
     POD_RULES,
+    SECURITY_RULES,
     SERVICE_RULES,
     STORAGE_RULES,
     WORKLOAD_RULES,
 )
 from training_workloads.lint.rules.document_rules import duplicate_key
 from training_workloads.lint.rules.efa_rules import efa_not_requested
+from training_workloads.lint.rules.pod_security_rules import SecuredPods
 from training_workloads.lint.rules.schema_rules import api_version, is_of_another_project, is_of_training_operator
 from training_workloads.lint.rules.storage_rules import Storage
-from training_workloads.lint.selection import selected
+from training_workloads.lint.selection import SECURITY_IDS, selected
 from training_workloads.manifests.documents import Document, read_documents
 from training_workloads.manifests.other_workloads import OTHER_KINDS, other_workload
+from training_workloads.manifests.pod_templates import pods_of
+from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import mapping
 from training_workloads.manifests.workload import WorkloadView
 from training_workloads.mpijob.api import KIND
 from training_workloads.mpijob.view import MpiJobView
 from training_workloads.validation import Path
 
-__all__ = ["KNOWN_KINDS", "lint_documents", "lint_manifest", "lint_read", "lint_text"]
+__all__ = ["KNOWN_KINDS", "lint_documents", "lint_manifest", "lint_read", "lint_text", "pod_groups"]
 
 _API_RULES: tuple[Rule[Any], ...] = (*FIELD_RULES, *POD_API_RULES, *METADATA_RULES)
 _OF_THE_API = frozenset(rule.id for rule in _API_RULES)
@@ -63,13 +67,14 @@ def lint_read(documents: Sequence[Document], rules: Collection[str] | None = Non
 
     Args:
         documents: All of the text.
-        rules: Ids of the rules. Default: every rule.
+        rules: Ids of the rules. Default: all that are in no group.
 
     Returns:
         The findings that no comment suppresses, each with its line, from 1, by line.
     """
     located, hiding = [], []
-    found = lint_documents([document.content for document in documents])
+    security = bool(SECURITY_IDS & set(rules or ()))
+    found = lint_documents([document.content for document in documents], security=security)
     for document, findings in zip(documents, found, strict=True):
         lossy = document.lossy
         for finding in _apply(DOCUMENT_RULES, document):
@@ -99,17 +104,42 @@ def lint_manifest(document: Any) -> list[Finding]:
     return lint_documents([document])[0]
 
 
-def lint_documents(documents: Sequence[Any]) -> list[list[Finding]]:
+def lint_documents(documents: Sequence[Any], *, security: bool = False) -> list[list[Finding]]:
     """Apply every rule to objects that belong together, such as those of one file.
 
     Args:
         documents: Objects of any kind and shape.
+        security: Whether to apply the rules of the group `security` too.
 
     Returns:
         The findings of each.
     """
     neighbours = [mapping(document) for document in documents]
-    return [_lint(document, neighbours) for document in neighbours]
+    return [
+        _lint(document, neighbours) + (_lint_security(document, neighbours) if security else [])
+        for document in neighbours
+    ]
+
+
+def pod_groups(document: Mapping[Any, Any]) -> Sequence[PodGroup]:
+    """Return the pods of an object of any kind that has some."""
+    workload = _workload(document)
+    return workload.groups if workload else pods_of(document)
+
+
+def _workload(document: Mapping[Any, Any]) -> WorkloadView | None:
+    return MpiJobView(document=document) if document.get("kind") == KIND else other_workload(document)
+
+
+def _lint_security(document: Mapping[Any, Any], neighbours: Sequence[Any]) -> list[Finding]:
+    namespace, workload = mapping(document.get("metadata")).get("namespace"), _workload(document)
+    found = []
+    for pods in pod_groups(document):
+        subject = SecuredPods(pods=pods, namespace=namespace, neighbours=neighbours)
+        for finding in _apply(SECURITY_RULES, subject):
+            path = workload.source_path(finding.path) if workload else finding.path
+            found += [] if path is None else [replace(finding, path=path)]
+    return found
 
 
 def _lint(document: Any, neighbours: Sequence[Any]) -> list[Finding]:

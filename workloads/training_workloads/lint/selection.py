@@ -4,20 +4,27 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from training_workloads.lint.finding import Finding
-from training_workloads.lint.rules import EVERY_RULE, SUPPRESSION_RULES
+from training_workloads.lint.rules import EVERY_RULE, SECURITY_RULES, SUPPRESSION_RULES
 from training_workloads.lint.rules.suppression_rules import Suppression, suppressions
 from training_workloads.validation import InputError, Problem, known_names
 
-__all__ = ["chosen_rules", "selected"]
+__all__ = ["SECURITY_IDS", "chosen_rules", "selected"]
 
 _IDS = frozenset(rule.id for rule in EVERY_RULE)
+
+#: The rules of the group `security`.
+SECURITY_IDS = frozenset(rule.id for rule in SECURITY_RULES)
+
+# Groups, which are selected by name; their rules run only where they are selected.
+_GROUPS = {"security": SECURITY_IDS}
+_DEFAULT = _IDS.difference(*_GROUPS.values())
 
 
 def chosen_rules(select: Collection[str] | None = None, ignore: Collection[str] | None = None) -> frozenset[str]:
     """Return the ids of the rules that apply.
 
     Args:
-        select: Only these. Default: all.
+        select: Only these, by their ids or the name of a group. Default: all that are in no group.
         ignore: Without these.
 
     Raises:
@@ -28,11 +35,11 @@ def chosen_rules(select: Collection[str] | None = None, ignore: Collection[str] 
         Problem(path=(option,), given=name, allowed="no rule has this id", fix=_closest(name))
         for option, names in given.items()
         for name in names
-        if name not in _IDS
+        if name not in _IDS | _GROUPS.keys()
     ]
     if problems:
         raise InputError(*problems)
-    chosen = (_IDS if select is None else frozenset(select)) - frozenset(ignore or ())
+    chosen = (_DEFAULT if select is None else _ids(select)) - _ids(ignore or ())
     if not chosen:
         names = ", ".join(select or ())
         fix = "select a rule that is not ignored; docs/lint-rules.md lists them"
@@ -40,8 +47,12 @@ def chosen_rules(select: Collection[str] | None = None, ignore: Collection[str] 
     return chosen
 
 
+def _ids(names: Collection[str]) -> frozenset[str]:
+    return frozenset(rule for name in names for rule in _GROUPS.get(name, (name,)))
+
+
 def _closest(name: str) -> str:
-    known = known_names(name, sorted(_IDS))
+    known = known_names(name, sorted(_IDS | _GROUPS.keys()))
     return known if known.startswith("did you mean") else "docs/lint-rules.md lists them"
 
 
@@ -53,9 +64,9 @@ def selected(
     Args:
         located: All findings of the text with their lines.
         text: The whole text.
-        rules: Ids of the rules. Default: every rule.
+        rules: Ids of the rules. Default: all that are in no group.
     """
-    chosen = _IDS if rules is None else rules
+    chosen = _DEFAULT if rules is None else rules
     comments = list(suppressions(text))
     valid = {(comment.covers, rule) for comment in comments if comment.reason for rule in comment.rules}
     kept = [pair for pair in located if pair[0].rule in chosen and (pair[1], pair[0].rule) not in valid]

@@ -113,7 +113,21 @@ def read_manifest(name: str | Path, *, tolerant: bool = False) -> list[Document]
         text = _read(name)
     except OSError as error:
         raise InputError(_unreadable(name, error)) from error
-    return read_documents(text, str(name), tolerant=tolerant)
+    try:
+        return read_documents(text, str(name), tolerant=tolerant)
+    except InputError as error:
+        raise InputError(_not_shown(name)) if _leads_away(name) else error from error
+
+
+def _leads_away(name: str | Path) -> bool:
+    """Return whether a file is a link to one in another folder, such as a secret of who checks a cloned repository."""
+    path = Path(name)
+    return path.is_symlink() and path.parent.resolve() not in path.resolve().parents
+
+
+def _not_shown(name: str | Path) -> Problem:
+    allowed = "it is a link out of its folder, to a file that is not a valid manifest; no line of it is shown"
+    return Problem(path=("file",), given=str(name), allowed=allowed, fix="give the file itself, or remove the link")
 
 
 def _read(name: str | Path) -> bytes:

@@ -78,7 +78,8 @@ class LocalRun:
         writes: Whether the job mounts a shared file system, where it writes.
         hides_traceback: Whether the launcher is torchrun itself, whose last lines are a traceback where a rank has
             failed: what the rank wrote and how it ended say more. The lines of its ranks have tags.
-        private: Whether it gets a private network, because the launcher's server runs what any client writes.
+        private: Whether it gets a private network: the launcher and the ranks listen on all addresses, and trust every
+            client. A script has that of this machine, to download its data.
     """
 
     name: str
@@ -139,7 +140,7 @@ def plan_local_run(document: Document, volumes: Path, scratch: Path, ranks: int 
         ranks=count,
         program=() if launch.unknown_options else launch.program,
         writes=bool(claims),
-        private=launch.is_horovod,
+        private=True,
     )
 
 

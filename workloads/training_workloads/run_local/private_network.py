@@ -1,6 +1,7 @@
 """A network with loopback alone, which no other machine reaches: the kernel gives it to the processes of one run.
 
-The servers of `torchrun`, and of Horovod's own `horovodrun`, run what any client writes, and listen on every address.
+Launchers and ranks listen on every address and trust every client; the servers of PyTorch's own `torchrun` and of
+Horovod's own `horovodrun` run what a client writes.
 """
 
 import ctypes

@@ -6,7 +6,6 @@ import fcntl
 import os
 import re
 import shlex
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from training_workloads.run_local.local_plan import LocalRun, plan_local_run, pl
 from training_workloads.run_local.run_target import is_script, read_target
 from training_workloads.run_local.supervisor import supervise
 from training_workloads.run_local.torchrun_plan import TORCHRUN, plan_torchrun, runs_torchrun
+from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem
 
 __all__ = ["only_run", "run_locally", "run_planned"]
@@ -56,8 +56,8 @@ def run_locally(
             `.venv-torch` for torchrun.
         ranks: Number of ranks. Default: that of the launcher's command; 2 for a script and for torchrun.
         arguments: Those of a script.
-        open_network: Whether the ranks of an elastic job or of torchrun have this machine's network. Default: loopback
-            alone, because the launcher's server runs what any client writes.
+        open_network: Whether the ranks of a job have this machine's network, as those of a script do. Default: loopback
+            alone, because launcher and ranks listen on all addresses, and trust every client.
 
     Returns:
         The launcher's exit code, with torchrun that of the rank that ended first; 128 plus the number of the signal if
@@ -146,18 +146,18 @@ def _planned(
 
 def _run(run: LocalRun, variables: dict[str, str], scratch: Path, origin: str, note: str) -> int:
     if note:
-        print(f"note: {note}", file=sys.stderr)
-    print(f"running {run.title}{f' (from {origin})' * bool(origin)}", flush=True)
+        say(f"note: {note}", error=True)
+    say(f"running {run.title}{f' (from {origin})' * bool(origin)}")
     private = run.private and private_network.is_allowed()
     if run.private:
-        print(f"run-local: {_PRIVATE if private else _NOT_PRIVATE}", file=sys.stderr)
+        say(f"run-local: {_PRIVATE if private else _NOT_PRIVATE}", error=True)
     ending = supervise(run.command, variables, name=run.launcher, hides_traceback=run.hides_traceback, private=private)
     if ending.failed:
         command = shlex.join(run.command)
         gone = f" ({scratch} is removed now)" * (str(scratch) in command)
-        print(f"run-local: the command was {command}{gone}", file=sys.stderr)
+        say(f"run-local: the command was {command}{gone}", error=True)
     if ending.reason:
-        print(f"run-local: {ending.reason}", file=sys.stderr)
+        say(f"run-local: {ending.reason}", error=True)
     return ending.code
 
 

@@ -95,7 +95,7 @@ class TrainingJob:
             name=answer["TrainingJobName"],
             status=answer["TrainingJobStatus"],
             secondary_status=answer["SecondaryStatus"],
-            failure_reason=answer.get("FailureReason", ""),
+            failure_reason=" ".join(answer.get("FailureReason", "").split()),
             instance_type=resources.get("InstanceType", ""),
             instances=resources.get("InstanceCount", 0),
             spot=answer.get("EnableManagedSpotTraining", False),

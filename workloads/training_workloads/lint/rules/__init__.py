@@ -2,7 +2,8 @@
 
 A module has the rules on one subject: `PodGroup` (the pods of one template, of any kind of workload), `WorkloadView`
 (pods that run together), `MpiJobView` (what is special to an MPIJob), `Storage` (volumes, their claims and classes, and
-a Service), `Document` (the text of any object), `Suppression` (a comment that suppresses findings).
+a Service), `Document` (the text of any object), `Suppression` (a comment that suppresses findings), `SecuredPods` (the
+opt-in group `security`).
 """
 
 from training_workloads.lint.rule import Rule, rules_of
@@ -32,6 +33,7 @@ from training_workloads.lint.rules import (
     other_job_rules,
     pod_name_rules,
     pod_placement_rules,
+    pod_security_rules,
     probe_rules,
     queue_rules,
     rank_rules,
@@ -52,6 +54,7 @@ from training_workloads.lint.rules import (
     variable_rules,
     volume_rules,
 )
+from training_workloads.lint.rules.pod_security_rules import SecuredPods
 from training_workloads.lint.rules.storage_rules import Storage
 from training_workloads.lint.rules.suppression_rules import Suppression
 from training_workloads.manifests.documents import Document
@@ -68,6 +71,7 @@ __all__ = [
     "OTHER_JOB_RULES",
     "POD_API_RULES",
     "POD_RULES",
+    "SECURITY_RULES",
     "SERVICE_RULES",
     "STORAGE_RULES",
     "SUPPRESSION_RULES",
@@ -130,9 +134,18 @@ DOCUMENT_RULES: tuple[Rule[Document], ...] = rules_of(document_rules)
 #: Rules on the comments that suppress findings.
 SUPPRESSION_RULES: tuple[Rule[Suppression], ...] = rules_of(suppression_rules)
 
+#: The group `security`: rules that run only where they are selected, since a job may need what they find.
+SECURITY_RULES: tuple[Rule[SecuredPods], ...] = rules_of(pod_security_rules)
+
 #: All of them, in the order of docs/lint-rules.md.
 EVERY_RULE: tuple[
-    Rule[MpiJobView] | Rule[WorkloadView] | Rule[PodGroup] | Rule[Storage] | Rule[Document] | Rule[Suppression],
+    Rule[MpiJobView]
+    | Rule[WorkloadView]
+    | Rule[PodGroup]
+    | Rule[Storage]
+    | Rule[Document]
+    | Rule[Suppression]
+    | Rule[SecuredPods],
     ...,
 ] = (
     *JOB_RULES,
@@ -146,4 +159,5 @@ EVERY_RULE: tuple[
     *SERVICE_RULES,
     *DOCUMENT_RULES,
     *SUPPRESSION_RULES,
+    *SECURITY_RULES,
 )
