@@ -6,7 +6,7 @@ import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
-from training_workloads.catalog.versions import CHOWN_IMAGE
+from training_workloads.catalog.images import CHOWN_IMAGE
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM, SHARED_DIRECTORIES
 from training_workloads.mpijob.programs import UID
 from training_workloads.names import dns_label, dns_subdomain
@@ -131,7 +131,7 @@ class LustreVolumeChart(cdk8s.Chart):
         capacity = f"{capacity_gib}Gi"
         add_static_volume(self, source, claim=claim, namespace=namespace, capacity=capacity, mount_options=options)
         # A Job cannot be changed, only replaced: a change of what it does gives it another name.
-        image = mirrored(CHOWN_IMAGE, mirror)
+        image = str(mirrored(CHOWN_IMAGE, mirror))
         digest = hashlib.sha256(f"{image} {_script()}".encode()).hexdigest()[:8]
         metadata = k8s.ObjectMeta(name=f"{claim}-ownership-{digest}", namespace=namespace)
         k8s.KubeJob(self, "Ownership", metadata=metadata, spec=_ownership(claim, image))
