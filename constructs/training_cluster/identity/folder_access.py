@@ -34,15 +34,15 @@ def allow_folder(
     role.add_to_principal_policy(listing)
 
 
-def allow_key_through_s3(role: iam.Role, key: kms.IKey | None, *more: str) -> None:
+def allow_key_through_s3(role: iam.Role, key: kms.IKey | None, *more: str, write: bool = True) -> None:
     """Allow a role to use the key of a bucket, through S3 only: it cannot decrypt a volume or a secret with it.
 
-    More actions go beside those that read and write objects.
+    More actions go beside those that read and, by default, write objects.
     """
     if key is None:
         return
     via = {"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.amazonaws.com"}}
-    actions = ["kms:Decrypt", "kms:GenerateDataKey", *more]
+    actions = ["kms:Decrypt", *(("kms:GenerateDataKey",) if write else ()), *more]
     role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=[key.key_arn], conditions=via))
 
 

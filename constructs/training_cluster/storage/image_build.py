@@ -9,6 +9,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from training_cluster.checks import Bucket, Key, Repository
+from training_cluster.identity.folder_access import allow_key_through_s3
 from training_cluster.log_group import log_group
 from training_cluster.suppressions import suppress, suppress_wildcard
 from training_workloads.keywords import checked
@@ -78,7 +79,11 @@ class ImageBuild(codebuild.Project):
         suppress(self, why, "AwsSolutions-CB3", "CKV_AWS_316")
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow the actions of `trainctl image build --with codebuild`: upload, start, follow the log."""
+        """Allow the actions of `trainctl image build --with codebuild`: upload, start, follow the log.
+
+        A build may be started with other commands: the grantee can do what the role of the build can, which is to read
+        the uploaded folder, to write its log and to push images.
+        """
         self._bucket.grant_put(grantee, _SOURCE)
         self._logs.grant_read(grantee)
         return iam.Grant.add_to_principal(
@@ -94,8 +99,7 @@ class ImageBuild(codebuild.Project):
             actions=["s3:GetObject", "s3:GetObjectVersion"], resources=[self._bucket.arn_for_objects(_SOURCE)]
         )
         role.add_to_policy(source)
-        if self._bucket.encryption_key:
-            self._bucket.encryption_key.grant_decrypt(role)
+        allow_key_through_s3(role, self._bucket.encryption_key, write=False)
         self._logs.grant_write(role)
         # A Dockerfile may start from an image of the repository.
         repository.grant_pull_push(role)
