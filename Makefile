@@ -133,7 +133,7 @@ long-torch-image: $(CDK) #: Build the image with PyTorch from packages, and test
 	@setup/containers.sh
 	@python -m pytest tests/containers/torch_image.py -rs
 
-check: lint types scan docs test test-runs ## Everything that CI checks
+check: lint types scan audit docs test test-runs ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
 	@ruff check
 	@ruff format --check
@@ -148,6 +148,14 @@ types: $(CDK) $(TRAINING) ## Check types: of the CDK side, of the training side 
 scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@echo && echo "==> scanning the templates of every configuration, and every manifest"
 	@python -m scan
+
+audit: $(CDK) ## Compare the locks with scan/advisories.json; a vulnerability that is not accepted is an error
+	@python -m scan.audit
+advisories: $(CDK) ## Write scan/advisories.json from OSV's exports, which it downloads
+	@mkdir -p .scan/osv
+	@for ecosystem in PyPI npm; do curl --fail --silent --show-error --location --output .scan/osv/$$ecosystem.zip \
+		https://osv-vulnerabilities.storage.googleapis.com/$$ecosystem/all.zip; done
+	@python -m scan.advisories .scan/osv/PyPI.zip .scan/osv/npm.zip
 
 docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old picture is an error
 	@echo "==> docs/pictures/, docs/lint-rules.md, docs/plan-validation.md: compared with the code"
@@ -189,6 +197,9 @@ bench-input: $(TRAINING) ## Compare the input of ImageNet with the naive one and
 bench-roi-align: $(TRAINING) ## Compare ROI align and a step of Mask R-CNN with the usual operations; 2 minutes
 	@.venv-training/bin/python -m benchmarks.mask_rcnn_formulations
 
+sbom: $(CDK) ## Write bills of materials of wheel and images, CycloneDX, into dist/sbom/ (BUILD_ARGS="EFA_INSTALLER_VERSION=…")
+	@python -m scan.sbom $(addprefix --build-arg ,$(BUILD_ARGS))
+
 wheel: $(CDK) ## Build the library as a wheel into dist/
 	@python -m hatchling build -t wheel -d dist
 
@@ -215,6 +226,6 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary \
-	test test-cdk test-training test-runs test-long list-suites $(addprefix long-,$(SUITES)) check lint types scan docs \
+	test test-cdk test-training test-runs test-long list-suites $(addprefix long-,$(SUITES)) check lint types scan audit advisories docs \
 	pictures pod-types bench bench-synth bench-input bench-lint bench-scaling bench-accuracy bench-torch-scaling \
-	bench-torch-accuracy bench-gpu bench-roi-align train-shapes wheel snapshots lock outdated clean help
+	bench-torch-accuracy bench-gpu bench-roi-align train-shapes wheel sbom snapshots lock outdated clean help

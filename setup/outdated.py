@@ -1,27 +1,31 @@
 """List the rows of the catalog that are older than their source: `make outdated`.
 
-It reads the repositories of the charts, the index of Python packages through pip, moto's newest recording of what EC2
-offers, and EKS through boto3, which needs credentials. What it cannot reach it names. The dates of the rows need no
-network. The exit code is 1 where a row is older than its source, or a type that AWS has retired is a default or in an
-example.
+It reads the repositories of the charts, the registries of the images, the index of Python packages through pip, moto's
+newest recording of what EC2 offers, and EKS through boto3, which needs credentials. What it cannot reach it names. The
+dates of the rows need no network. The exit code is 1 where a row is older than its source, a digest is not that of the
+source, or a type that AWS has retired is a default or in an example.
 """
 
 import argparse
+import json
 import re
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
 from setup.record_instance_types import recorded_regions, recorded_types
 from training_workloads.catalog import INSTANCE_TYPES, Price
+from training_workloads.catalog.images import IMAGES
 from training_workloads.catalog.kubernetes_releases import ADDONS, KUBERNETES_RELEASES
 from training_workloads.catalog.offers import offered_regions
 from training_workloads.catalog.prices import (
@@ -45,6 +49,13 @@ _SECONDS = 20
 _DAYS = 90
 _SHOWN = 5
 _CHARTS = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, DCGM_EXPORTER)
+#: Manifests over all platforms first, then those of one.
+_MANIFESTS = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
 #: Where this project chooses a type for its users: the defaults, the recipes and the examples.
 _CHOSEN = (
     "cluster.yaml",
@@ -85,14 +96,21 @@ class Line:
 class Sources:
     """The sources outside of the repository; a test replaces them."""
 
-    def chart(self, repository: str, name: str) -> str:
-        """Return the newest version of a chart in a repository."""
+    def charts(self, repository: str, name: str) -> dict[str, str]:
+        """Return the digests of a chart's archives in a repository, by their versions."""
         try:
             with urllib.request.urlopen(f"{repository}/index.yaml", timeout=_SECONDS) as answer:
                 entries = yaml.safe_load(answer.read())["entries"][name]
         except (OSError, KeyError, yaml.YAMLError) as error:
             raise UnreadError(f"{repository}/index.yaml: {error}") from error
-        return cast(str, max((entry["version"] for entry in entries if "-" not in entry["version"]), key=_numbers))
+        return {entry["version"]: entry["digest"] for entry in entries if "-" not in entry["version"]}
+
+    def image(self, name: str, tag: str) -> str:
+        """Return the digest that a tag has in its registry, asked without credentials."""
+        try:
+            return _digest(name, tag)
+        except (OSError, ValueError) as error:
+            raise UnreadError(f"image {name}:{tag}: {error}") from error
 
     def package_exists(self, name: str) -> bool:
         """Return whether the index of Python packages has one, as pip is configured on this machine."""
@@ -136,6 +154,36 @@ class Sources:
             raise UnreadError(f"EKS: {error}") from error
 
 
+def _digest(name: str, tag: str) -> str:
+    """Return the digest of a tag's manifest, that over all platforms where there is one.
+
+    https://distribution.github.io/distribution/spec/api/#digest-header; a registry that wants a token says where it is:
+    https://distribution.github.io/distribution/spec/auth/token/
+    """
+    registry, _, path = name.partition("/")
+    if not re.search(r"[.:]", registry):
+        registry, path = "registry-1.docker.io", name if path else f"library/{name}"
+    protocol = "http" if registry.startswith("127.0.0.1") else "https"
+    request = urllib.request.Request(f"{protocol}://{registry}/v2/{path}/manifests/{tag}", method="HEAD")
+    request.add_header("Accept", ", ".join(_MANIFESTS))
+    try:
+        return _header(request)
+    except urllib.error.HTTPError as error:
+        asked = dict(re.findall(r'(\w+)="([^"]*)"', error.headers.get("WWW-Authenticate", "")))
+        if error.code != 401 or "realm" not in asked:
+            raise
+    query = urllib.parse.urlencode({key: asked[key] for key in ("service", "scope") if key in asked})
+    with urllib.request.urlopen(f"{asked['realm']}?{query}", timeout=_SECONDS) as answer:
+        found = json.loads(answer.read())
+    request.add_header("Authorization", f"Bearer {found.get('token') or found.get('access_token')}")
+    return _header(request)
+
+
+def _header(request: urllib.request.Request) -> str:
+    with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+        return str(answer.headers["Docker-Content-Digest"])
+
+
 def _pip(*words: str) -> subprocess.CompletedProcess[str]:
     try:
         command, seconds = [sys.executable, "-m", "pip", *words], _SECONDS * 6
@@ -157,7 +205,7 @@ def outdated(sources: Sources, *, today: date, days: int = _DAYS) -> Iterator[Li
         days: Age of a row from which on it is listed.
     """
     yield from _retired_and_named()
-    for part in (_charts, _next_kubectl, _offers, _releases, _addons):
+    for part in (_charts, _images, _next_kubectl, _offers, _releases, _addons):
         try:
             yield from part(sources)
         except UnreadError as error:
@@ -168,12 +216,28 @@ def outdated(sources: Sources, *, today: date, days: int = _DAYS) -> Iterator[Li
 def _charts(sources: Sources) -> Iterator[Line]:
     for release in _CHARTS:
         try:
-            newest = sources.chart(release.repository, release.chart)
+            digests = sources.charts(release.repository, release.chart)
         except UnreadError as error:
             yield Line(kind="unread", text=str(error))
             continue
+        newest = max(digests, key=_numbers)
         if _numbers(newest) > _numbers(release.version):
             yield Line(kind="older", text=f"chart {release.chart}: {release.version}, the repository has {newest}")
+        if release.digest != (digest := digests.get(release.version)):
+            text = f"chart {release.chart} {release.version}: digest {release.digest}, the repository has {digest}"
+            yield Line(kind="older", text=text)
+
+
+def _images(sources: Sources) -> Iterator[Line]:
+    for image in IMAGES:
+        try:
+            digest = sources.image(image.name, image.tag)
+        except UnreadError as error:
+            yield Line(kind="unread", text=str(error))
+            continue
+        if digest != image.digest:
+            text = f"image {image.name}:{image.tag}: digest {image.digest}, the registry has {digest}"
+            yield Line(kind="older", text=text)
 
 
 def _next_kubectl(sources: Sources) -> Iterator[Line]:
@@ -239,6 +303,7 @@ def _addons(sources: Sources) -> Iterator[Line]:
 
 def _dates(today: date, days: int) -> Iterator[Line]:
     rows: dict[str, date] = {f"chart {one.chart}": one.checked for one in _CHARTS}
+    rows |= {f"image {one.name}:{one.tag}": one.checked for one in IMAGES}
     rows |= {f"Kubernetes {one.name}": one.checked for one in KUBERNETES_RELEASES.values()}
     prices: dict[str, Price] = dict(_PRICES)
     # A page of today has nothing new on a retired type.

@@ -2,13 +2,17 @@
 
 import subprocess
 from datetime import date
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import cast
 
 import pytest
 
 from setup import outdated as outdated_module
 from setup.outdated import Sources, UnreadError, main, named_types, outdated
 from training_workloads.catalog import INSTANCE_TYPES
+from training_workloads.catalog.images import CHOWN_IMAGE, ETCD_IMAGE, IMAGES
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.offers import DEFAULT_INSTANCE_TYPE, offered_regions
 from training_workloads.catalog.versions import (
@@ -24,10 +28,15 @@ TODAY = date(2026, 11, 23)
 class SameAsCatalog(Sources):
     """Sources that have what the catalog has, where it has a version."""
 
-    def chart(self, repository: str, name: str) -> str:
-        """Return the catalog's."""
+    def charts(self, repository: str, name: str) -> dict[str, str]:
+        """Return the catalog's, where it has a digest."""
         charts = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, DCGM_EXPORTER)
-        return next(one.version for one in charts if one.chart == name)
+        (one,) = (one for one in charts if one.chart == name)
+        return {one.version: cast(str, one.digest)}
+
+    def image(self, name: str, tag: str) -> str:
+        """Return the catalog's."""
+        return next(cast(str, one.digest) for one in IMAGES if (one.name, one.tag) == (name, tag))
 
     def package_exists(self, name: str) -> bool:
         """There is no newer kubectl."""
@@ -62,8 +71,8 @@ def test_nothing_is_older_than_sources_with_the_same_versions() -> None:
 
 def test_names_what_is_older_with_both_versions() -> None:
     class Newer(SameAsCatalog):
-        def chart(self, repository: str, name: str) -> str:
-            return "0.20.10" if name == "nvidia-device-plugin" else super().chart(repository, name)
+        def charts(self, repository: str, name: str) -> dict[str, str]:
+            return super().charts(repository, name) | ({"0.20.10": "b1"} if name == "nvidia-device-plugin" else {})
 
         def package_exists(self, name: str) -> bool:
             return True
@@ -86,14 +95,17 @@ def test_names_what_is_older_with_both_versions() -> None:
 
 def test_says_what_it_could_not_read_and_continues() -> None:
     class Offline(SameAsCatalog):
-        def chart(self, repository: str, name: str) -> str:
+        def charts(self, repository: str, name: str) -> dict[str, str]:
             raise UnreadError(f"{repository}/index.yaml: no network")
+
+        def image(self, name: str, tag: str) -> str:
+            raise UnreadError(f"image {name}:{tag}: no network")
 
         def cluster_versions(self) -> dict[str, date]:
             raise UnreadError("EKS: Unable to locate credentials")
 
     unread = lines(Offline(), "unread")
-    assert len(unread) == 5
+    assert len(unread) == 5 + len(IMAGES)
     assert unread[-1] == "EKS: Unable to locate credentials"
     assert lines(Offline(), "old") == lines(SameAsCatalog(), "old")
 
@@ -108,7 +120,62 @@ def test_lists_rows_that_were_read_long_ago() -> None:
 
 def test_a_repository_that_does_not_answer_is_unread() -> None:
     with pytest.raises(UnreadError, match=r"^http://127\.0\.0\.1:9/index\.yaml: "):
-        Sources().chart("http://127.0.0.1:9", "any")
+        Sources().charts("http://127.0.0.1:9", "any")
+    with pytest.raises(UnreadError, match=r"^image 127\.0\.0\.1:9/a/b:1\.0: "):
+        Sources().image("127.0.0.1:9/a/b", "1.0")
+
+
+def test_a_digest_that_is_not_that_of_the_source_is_older() -> None:
+    class Moved(SameAsCatalog):
+        def charts(self, repository: str, name: str) -> dict[str, str]:
+            found = super().charts(repository, name)
+            return dict.fromkeys(found, "b1") if name in ("cluster-autoscaler", "dcgm-exporter") else found
+
+        def image(self, name: str, tag: str) -> str:
+            return "sha256:b1" if name in (CHOWN_IMAGE.name, ETCD_IMAGE.name) else super().image(name, tag)
+
+    assert lines(Moved(), "older") == [
+        "chart cluster-autoscaler 9.59.0: digest 90276dafe65cf5d4328ef8313baf6cfb9d130683e0c9f3c28a03b4d8a9ed8f6e, the "
+        "repository has b1",
+        "chart dcgm-exporter 4.8.3: digest None, the repository has b1",
+        "image public.ecr.aws/docker/library/busybox:1.37.0: digest "
+        "sha256:bdf57e528e45e4433820e045b29b4597825a1c9e38353532d90a01445013f82e, the registry has sha256:b1",
+        "image gcr.io/etcd-development/etcd:v3.5.29: digest None, the registry has sha256:b1",
+    ]
+
+
+class Registry(BaseHTTPRequestHandler):
+    """A registry that wants a token, as Docker Hub and ECR Public do."""
+
+    def do_HEAD(self) -> None:
+        if self.headers["Authorization"] != "Bearer t0":
+            self.send_response(401)
+            host = f"http://127.0.0.1:{self.server.server_address[1]}"
+            self.send_header("WWW-Authenticate", f'Bearer realm="{host}/token",service="here",scope="pull"')
+        elif "image.index" not in self.headers["Accept"] or self.path != "/v2/a/b/manifests/1.0":
+            self.send_response(404)
+        else:
+            self.send_response(200)
+            self.send_header("Docker-Content-Digest", "sha256:b1")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/token?service=here&scope=pull" else 403)
+        self.end_headers()
+        self.wfile.write(b'{"token": "t0"}')
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+
+def test_the_digest_of_a_tag_comes_from_its_registry() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        registry = f"127.0.0.1:{server.server_address[1]}"
+        assert Sources().image(f"{registry}/a/b", "1.0") == "sha256:b1"
+        with pytest.raises(UnreadError, match="404"):
+            Sources().image(f"{registry}/a/b", "2.0")
+        server.shutdown()
 
 
 class Offers(SameAsCatalog):

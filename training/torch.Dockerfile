@@ -4,7 +4,7 @@
 #   docker build --file training/torch.Dockerfile --tag localhost/training-torch-cuda12 --build-arg LOCK=torch-cuda12 .     (V100)
 #
 # PyTorch's wheels bring CUDA, cuDNN and NCCL, so the base has none. It needs Python 3.11, for which the locks are.
-ARG BASE_IMAGE=debian:bookworm
+ARG BASE_IMAGE=debian:bookworm-20261005@sha256:2c037a04925515fdd6ea85ea14a682d0e79931f5e9f5d07b6dbfc6ba12f9e858
 
 # ---------------------------------------------------------------------------------------------------------- builder
 FROM ${BASE_IMAGE} AS builder

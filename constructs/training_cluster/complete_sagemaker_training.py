@@ -139,6 +139,7 @@ class CompleteSageMakerTraining(Construct):
             "BucketName": training.bucket.bucket_name,
             "DataPrefix": self.config.data_prefix,
             "ImageRepositoryUri": training.repository.repository_uri,
+            "JobTag": training.job_tag,
         }
         if self._key:
             outputs["KeyArn"] = self._key.key_arn

@@ -9,6 +9,7 @@ OUTPUTS = {
     "BucketName",
     "DataPrefix",
     "ImageRepositoryUri",
+    "JobTag",
     "KeyArn",
 }
 

@@ -5,7 +5,7 @@
 #   docker build --file training/Dockerfile --build-arg BASE_IMAGE=localhost/cuda-base --tag localhost/training .
 #
 # NVIDIA's wheels for CUDA 12 have no nvcc, so clang compiles; its code has not run on a GPU yet.
-ARG BASE_IMAGE=debian:bookworm
+ARG BASE_IMAGE=debian:bookworm-20261005@sha256:2c037a04925515fdd6ea85ea14a682d0e79931f5e9f5d07b6dbfc6ba12f9e858
 FROM ${BASE_IMAGE}
 
 RUN apt-get update \

@@ -9,6 +9,7 @@ from constructs import Construct
 from training_cluster.monitoring.cluster_metrics import ClusterMetrics
 from training_cluster.platform.helm_release import helm_release
 from training_workloads.catalog.gpu_metrics import GPU_DETAILS
+from training_workloads.catalog.images import DCGM_EXPORTER_IMAGE
 from training_workloads.catalog.nodes import GPU_PRESENT_LABEL, gpu_toleration
 from training_workloads.catalog.versions import DCGM_EXPORTER
 
@@ -68,6 +69,7 @@ class GpuDetails(Construct):
             "Resource",
             cluster=cluster,
             release=DCGM_EXPORTER,
+            image=DCGM_EXPORTER_IMAGE,
             values=values,
             mirror=mirror,
             namespace=_NAMESPACE,

@@ -14,6 +14,7 @@ from training_cluster.lifecycle import after_node_addons
 from training_cluster.platform.helm_release import helm_release
 from training_cluster.single_owner import own
 from training_cluster.suppressions import suppress_wildcard
+from training_workloads.catalog.images import Image
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.versions import CLUSTER_AUTOSCALER, KUBERNETES_VERSION
 from training_workloads.keywords import checked
@@ -86,19 +87,26 @@ class ClusterAutoscaler(Construct):
         _grant(self.role, cluster)
         reason = "reads no data, and changes only groups with the tag of this cluster"
         suppress_wildcard(self, reason, "*", _node_groups(cluster))
-        values = _values(Stack.of(self).region, cluster, _image_tag(version))
+        values = _values(Stack.of(self).region, cluster)
         # The deployment fails where the autoscaler does not run; else a job would wait for ever.
         self.chart = helm_release(
-            self, "Resource", cluster=cluster, release=CLUSTER_AUTOSCALER, values=values, mirror=mirror, wait=True
+            self,
+            "Resource",
+            cluster=cluster,
+            release=CLUSTER_AUTOSCALER,
+            image=_image(version),
+            values=values,
+            mirror=mirror,
+            wait=True,
         )
         self.chart.node.add_dependency(self.role)
         after_node_addons(self, cluster)
 
 
-def _image_tag(version: str) -> str:
-    """Return the tag for a release, or for the newest of the catalog where the cluster's is newer."""
+def _image(version: str) -> Image:
+    """Return the image for a release, or for the newest of the catalog where the cluster's is newer."""
     release = KUBERNETES_RELEASES.get(version)
-    return (release or list(KUBERNETES_RELEASES.values())[-1]).autoscaler_image_tag
+    return (release or list(KUBERNETES_RELEASES.values())[-1]).autoscaler_image
 
 
 def _grant(role: iam.IRole, cluster: eks.ICluster | eks.Cluster) -> None:
@@ -118,12 +126,11 @@ def _node_groups(cluster: eks.ICluster | eks.Cluster) -> str:
     return stack.format_arn(service="eks", resource="nodegroup", resource_name=f"{cluster.cluster_name}/*")
 
 
-def _values(region: str, cluster: eks.ICluster | eks.Cluster, image_tag: str) -> dict[str, Any]:
+def _values(region: str, cluster: eks.ICluster | eks.Cluster) -> dict[str, Any]:
     return {
         "awsRegion": region,
         # EKS tags the Auto Scaling groups of its node groups for this discovery.
         "autoDiscovery": {"clusterName": cluster.cluster_name},
-        "image": {"tag": image_tag},
         "rbac": {"serviceAccount": {"name": _SERVICE_ACCOUNT}},
         "extraArgs": {
             # Among the groups that fit, the one that leaves the fewest GPUs idle.

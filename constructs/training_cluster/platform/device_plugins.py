@@ -6,6 +6,7 @@ from training_cluster.checks import Cluster, Mirror
 from training_cluster.lifecycle import after_node_addons
 from training_cluster.platform.helm_release import helm_release
 from training_cluster.single_owner import own
+from training_workloads.catalog.images import EFA_DEVICE_PLUGIN_IMAGE, NVIDIA_DEVICE_PLUGIN_IMAGE
 from training_workloads.catalog.nodes import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, gpu_toleration
 from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN
 from training_workloads.keywords import checked
@@ -37,7 +38,13 @@ class NvidiaDevicePlugin(Construct):
         own(self, cluster, f"plugin for {GPU_RESOURCE}")
         values = {"tolerations": [gpu_toleration()]}
         self.chart = helm_release(
-            self, "Resource", cluster=cluster, release=NVIDIA_DEVICE_PLUGIN, values=values, mirror=mirror
+            self,
+            "Resource",
+            cluster=cluster,
+            release=NVIDIA_DEVICE_PLUGIN,
+            image=NVIDIA_DEVICE_PLUGIN_IMAGE,
+            values=values,
+            mirror=mirror,
         )
         after_node_addons(self, cluster)
 
@@ -69,6 +76,12 @@ class EfaDevicePlugin(Construct):
             "supportedInstanceLabels": {"keys": [EFA_PRESENT_LABEL], "values": ["true"]},
         }
         self.chart = helm_release(
-            self, "Resource", cluster=cluster, release=EFA_DEVICE_PLUGIN, values=values, mirror=mirror
+            self,
+            "Resource",
+            cluster=cluster,
+            release=EFA_DEVICE_PLUGIN,
+            image=EFA_DEVICE_PLUGIN_IMAGE,
+            values=values,
+            mirror=mirror,
         )
         after_node_addons(self, cluster)

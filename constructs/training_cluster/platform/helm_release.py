@@ -6,6 +6,7 @@ from typing import Any, cast
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
+from training_workloads.catalog.images import Image
 from training_workloads.catalog.versions import HelmRelease
 from training_workloads.platform.mirror import chart_repository, mirrored
 
@@ -20,6 +21,7 @@ def helm_release(
     *,
     cluster: eks.ICluster | eks.Cluster,
     release: HelmRelease,
+    image: Image,
     values: dict[str, Any],
     mirror: str | None,
     namespace: str = _NAMESPACE,
@@ -31,8 +33,10 @@ def helm_release(
     The image's repository and tag are in the value of the path `image_value`; a mirror has copies of chart and image.
     With `wait` the deployment waits until the pods are ready.
     """
+    # With the digest: the charts join repository and tag by a colon.
+    values = _with(values, (*image_value, "tag"), image.version)
     if mirror:
-        values = _with(values, (*image_value, "repository"), mirrored(release.image, mirror))
+        values = _with(values, (*image_value, "repository"), mirrored(image, mirror).name)
     return eks.HelmChart(
         scope,
         id,

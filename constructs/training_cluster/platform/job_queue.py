@@ -15,6 +15,7 @@ from training_cluster.lifecycle import ClusterDefaults, after_namespaces, after_
 from training_cluster.platform.helm_release import helm_release
 from training_cluster.platform.kueue_values import IMAGE_VALUE, configuration, configuration_hash, values
 from training_cluster.single_owner import own
+from training_workloads.catalog.images import KUEUE_IMAGE
 from training_workloads.catalog.nodes import HOSTNAME_LABEL
 from training_workloads.catalog.versions import KUEUE
 from training_workloads.keywords import checked, keywords_of
@@ -245,6 +246,7 @@ class JobQueue(Construct):
             "Resource",
             cluster=self._cluster,
             release=KUEUE,
+            image=KUEUE_IMAGE,
             values=values(text, digest),
             mirror=mirror,
             namespace=KUEUE_NAMESPACE,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import jsii
-from aws_cdk import Stack
+from aws_cdk import Names, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -20,6 +20,7 @@ from training_cluster.storage.lustre_file_system import open_lustre_ports
 from training_cluster.storage.lustre_volume import Lustre
 from training_cluster.suppressions import suppress_wildcard
 from training_workloads.keywords import keywords_of
+from training_workloads.sagemaker.place import JOB_TAG
 from training_workloads.validation import MISSING, Problem, Problems, check
 
 __all__ = ["SageMakerTraining", "sagemaker_services"]
@@ -41,7 +42,7 @@ _NOTEBOOK_SERVICES = {"CloudFormation": _SERVICE.CLOUDFORMATION}
 
 _DESCRIPTION = "SageMaker: all traffic between the hosts of training jobs"
 
-_JOBS = ("sagemaker:CreateTrainingJob", "sagemaker:DescribeTrainingJob", "sagemaker:StopTrainingJob")
+_OWN_JOBS = ("sagemaker:DescribeTrainingJob", "sagemaker:StopTrainingJob")
 _READ_LOGS = ("logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents")
 
 
@@ -80,6 +81,7 @@ class SageMakerTraining(Construct):
         repository: The repository of the training images.
         role: The execution role.
         security_group: The group of the hosts, with all traffic from and to itself, which MPI, NCCL and EFA need.
+        job_tag: Value of the tag `training-cluster:jobs-of`, which the jobs of `grant_submit` have.
     """
 
     @keywords_of(SageMakerTrainingProps)
@@ -96,6 +98,7 @@ class SageMakerTraining(Construct):
         order_stacks(scope, id, vpc=vpc, lustre=lustre, elastic_file_system=elastic_file_system)
         super().__init__(scope, id)
         self.vpc, self.bucket, self.repository = vpc, props.bucket, props.repository
+        self.job_tag = Names.unique_id(self)
         self.role = SageMakerTrainingRole(self, "Role", **props.given(TrainingRoleProps))
         self.security_group = ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc, description=_DESCRIPTION)
         group = cast(ec2.ISecurityGroup, self.security_group)
@@ -118,7 +121,10 @@ class SageMakerTraining(Construct):
         return self.security_group.connections
 
     def grant_submit(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow the actions of `trainctl sagemaker`: the outputs, the image's digest, jobs and their logs."""
+        """Allow the actions of `trainctl sagemaker`: the outputs, the image's digest, jobs and their logs.
+
+        Jobs are started in this network and with this tag alone, and only those with it are shown and stopped.
+        """
         stack = Stack.of(self)
         jobs = stack.format_arn(service="sagemaker", resource="training-job", resource_name="*")
         group = stack.format_arn(service="logs", resource="log-group:/aws/sagemaker/TrainingJobs")
@@ -129,12 +135,36 @@ class SageMakerTraining(Construct):
             suppress_wildcard(role, reason, jobs, f"{group}:*", this_stack)
         only_sagemaker = {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}
         return (
-            _grant(grantee, _JOBS, jobs)
+            _grant(grantee, ("sagemaker:CreateTrainingJob",), jobs, conditions=self._here())
+            .combine(_grant(grantee, ("sagemaker:AddTags",), jobs, conditions=self._tagging()))
+            .combine(_grant(grantee, _OWN_JOBS, jobs, conditions=_equals(f"aws:ResourceTag/{JOB_TAG}", self.job_tag)))
             .combine(_grant(grantee, ("iam:PassRole",), self.role.role_arn, conditions=only_sagemaker))
             .combine(_grant(grantee, _READ_LOGS, group, f"{group}:*"))
             .combine(_grant(grantee, ("ecr:DescribeImages",), self.repository.repository_arn))
             .combine(_grant(grantee, ("cloudformation:DescribeStacks",), this_stack))
         )
+
+    def _here(self) -> dict[str, Any]:
+        """Return the conditions of a job that is in this network and has this tag.
+
+        `ForAllValues` accepts a request without the key, which `Null` rejects.
+        https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html
+        """
+        allowed = {
+            "sagemaker:VpcSubnets": [subnet.subnet_id for subnet in self.subnets],
+            "sagemaker:VpcSecurityGroupIds": [self.security_group.security_group_id],
+        }
+        given = {"ForAllValues:StringEquals": allowed, "Null": dict.fromkeys(allowed, "false")}
+        return given | _equals(f"aws:RequestTag/{JOB_TAG}", self.job_tag)
+
+    def _tagging(self) -> dict[str, Any]:
+        """Return the conditions of this tag on a new job: without the first the job of another could be taken over."""
+        tagging = {"sagemaker:TaggingAction": "CreateTrainingJob", f"aws:RequestTag/{JOB_TAG}": self.job_tag}
+        return {"StringEquals": tagging}
+
+
+def _equals(key: str, value: str) -> dict[str, Any]:
+    return {"StringEquals": {key: value}}
 
 
 def _grant(grantee: iam.IGrantable, actions: Sequence[str], *resources: str, conditions: Any = None) -> iam.Grant:

@@ -79,7 +79,11 @@ class ImageBuild(codebuild.Project):
         suppress(self, why, "AwsSolutions-CB3", "CKV_AWS_316")
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow the actions of `trainctl image build --with codebuild`: upload, start, follow the log."""
+        """Allow the actions of `trainctl image build --with codebuild`: upload, start, follow the log.
+
+        A build may be started with other commands: the grantee can do what the role of the build can, which is to read
+        the uploaded folder, to write its log and to push images.
+        """
         self._bucket.grant_put(grantee, _SOURCE)
         self._logs.grant_read(grantee)
         return iam.Grant.add_to_principal(

@@ -117,7 +117,9 @@ def test_chart_and_image_come_from_a_mirror(site: Site) -> None:
     ClusterMonitoring(site.stack, "Monitoring", cluster=site.cluster, gpu_details=True, mirror=mirror)
     made, given = values(site)
     assert made["Repository"] == f"oci://{mirror}/dcgm-exporter"
-    assert given["image"] == {"repository": f"{mirror}/dcgm-exporter"}
+    digest = "613ab03c11d442fd960ff515f547e9921537454a712d08160bc8f677f89f1c35"
+    tag = f"4.6.0-4.8.3-distroless@sha256:{digest}"
+    assert given["image"] == {"tag": tag, "repository": f"{mirror}/dcgm-exporter"}
 
 
 def test_the_agent_reads_the_exporter_of_its_node(site: Site) -> None:

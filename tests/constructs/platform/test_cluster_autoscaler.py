@@ -21,18 +21,19 @@ def test_the_release(made: assertions.Template) -> None:
     text = "".join(part if isinstance(part, str) else "<token>" for part in chart["Values"]["Fn::Join"][1])
     values = json.loads(text)
     assert values["autoDiscovery"] == {"clusterName": "<token>"}
-    assert values["image"] == {"tag": "v1.35.0"}
+    digest = "aac369dc283927a623deb1af54696efcc722ae79255aa07788422e495bab887d"
+    assert values["image"] == {"tag": f"v1.35.2@sha256:{digest}"}
     assert values["rbac"] == {"serviceAccount": {"name": "cluster-autoscaler"}}
 
 
-def test_a_mirror_keeps_the_tag_of_the_cluster_s_release(site: Site) -> None:
+def test_a_mirror_keeps_tag_and_digest_of_the_cluster_s_release(site: Site) -> None:
     mirror = "111122223333.dkr.ecr.us-west-2.amazonaws.com"
     ClusterAutoscaler(site.stack, "Autoscaler", cluster=site.cluster, kubernetes_version="1.34", mirror=mirror)
     (chart,) = properties(site.template(), "Custom::AWSCDK-EKS-HelmChart")
     assert chart["Repository"] == f"oci://{mirror}/cluster-autoscaler"
-    assert f'"image":{{"tag":"v1.34.3","repository":"{mirror}/cluster-autoscaler"}}' in json.dumps(
-        chart["Values"]
-    ).replace("\\", "")
+    tag = "v1.34.5@sha256:5c3a56440ffc76eac79e7d7e840153c1fbe7b6e02d415e76a45ba2e0ef99a266"
+    image = f'"image":{{"tag":"{tag}","repository":"{mirror}/cluster-autoscaler"}}'
+    assert image in json.dumps(chart["Values"]).replace("\\", "")
 
 
 def test_rejects_a_second_one_and_an_unknown_release(site: Site) -> None:
@@ -76,8 +77,8 @@ def test_its_service_account_gets_the_role(made: assertions.Template) -> None:
     assert (association["Namespace"], association["ServiceAccount"]) == ("kube-system", "cluster-autoscaler")
 
 
-@pytest.mark.parametrize(("version", "tag"), [("1.33", "v1.33.3"), ("1.36", "v1.36.1"), ("1.39", "v1.36.1")])
+@pytest.mark.parametrize(("version", "tag"), [("1.33", "v1.33.6"), ("1.36", "v1.36.1"), ("1.39", "v1.36.1")])
 def test_the_image_is_that_of_the_release_or_of_the_newest(version: str, tag: str, site: Site) -> None:
     ClusterAutoscaler(site.stack, "Autoscaler", cluster=site.cluster, kubernetes_version=version)
     (chart,) = properties(site.template(), "Custom::AWSCDK-EKS-HelmChart")
-    assert f'"image":{{"tag":"{tag}"}}' in json.dumps(chart["Values"]).replace("\\", "")
+    assert f'"image":{{"tag":"{tag}' in json.dumps(chart["Values"]).replace("\\", "")

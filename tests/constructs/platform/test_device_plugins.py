@@ -19,7 +19,10 @@ def test_nvidias_plugin_tolerates_the_taint_of_the_node_groups(site: Site) -> No
     made, values = chart(site)
     assert (made["Chart"], made["Version"]) == ("nvidia-device-plugin", "0.20.1")
     assert (made["Release"], made["Namespace"]) == ("nvidia-device-plugin", "kube-system")
-    assert values == {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]}
+    assert values == {
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        "image": {"tag": "v0.20.1"},
+    }
 
 
 def test_the_efa_plugin_runs_on_nodes_with_efa_only(site: Site) -> None:
@@ -37,7 +40,7 @@ def test_chart_and_image_come_from_a_mirror(site: Site) -> None:
     NvidiaDevicePlugin(site.stack, "Plugin", cluster=site.cluster, mirror=mirror)
     made, values = chart(site)
     assert made["Repository"] == f"oci://{mirror}/nvidia-device-plugin"
-    assert values["image"] == {"repository": f"{mirror}/k8s-device-plugin"}
+    assert values["image"] == {"tag": "v0.20.1", "repository": f"{mirror}/k8s-device-plugin"}
 
 
 def test_rejects_a_second_plugin(site: Site) -> None:

@@ -181,7 +181,7 @@ def test_a_mirror_has_chart_and_image(cluster: ImportedCluster) -> None:
     (chart,) = properties(assertions.Template.from_stack(cluster.stack), "Custom::AWSCDK-EKS-HelmChart")
     assert chart["Repository"] == f"oci://{MIRROR}/kueue"
     values = json.loads(chart["Values"])["controllerManager"]
-    assert values["manager"]["image"] == {"repository": f"{MIRROR}/kueue"}
+    assert values["manager"]["image"] == {"tag": "v0.19.6", "repository": f"{MIRROR}/kueue"}
     assert values["manager"]["podAnnotations"]
     assert values["featureGates"]
 

@@ -98,7 +98,7 @@ def test_the_autoscaler_has_the_release_of_the_cluster(site: Site) -> None:
         for chart in properties(site.template(), "Custom::AWSCDK-EKS-HelmChart")
         if chart["Chart"] == "cluster-autoscaler"
     ]
-    assert "v1.34.3" in str(autoscaler["Values"])
+    assert "v1.34.5@sha256:5c3a5644" in str(autoscaler["Values"])
 
 
 def test_rejects_a_second_operator(site: Site) -> None:

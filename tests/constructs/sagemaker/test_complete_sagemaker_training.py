@@ -64,6 +64,7 @@ def test_by_default_there_is_a_private_network_and_data_in_s3() -> None:
         "BucketName",
         "DataPrefix",
         "ImageRepositoryUri",
+        "JobTag",
     }
     assert len(outputs(made)["SubnetIds"]["Fn::Join"][1]) == 3
 

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import aws_cdk as cdk
@@ -8,6 +8,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 
+from tests.constructs.sagemaker.policy import is_allowed
 from tests.constructs.site import properties
 from training_cluster import (
     ElasticFileSystem,
@@ -135,11 +136,74 @@ def test_a_team_may_submit_jobs_with_this_role_only(stack: cdk.Stack, vpc: ec2.V
     actions = {
         name for each in policy["PolicyDocument"]["Statement"] for name in [each["Action"]] if isinstance(name, str)
     }
-    assert actions == {"iam:PassRole", "ecr:DescribeImages", "cloudformation:DescribeStacks"}
-    (jobs,) = [each["Action"] for each in found.values() if "sagemaker:CreateTrainingJob" in each["Action"]]
-    # A request has no tags, and a team needs not tag the jobs of others.
-    assert jobs == ["sagemaker:CreateTrainingJob", "sagemaker:DescribeTrainingJob", "sagemaker:StopTrainingJob"]
+    jobs = {"sagemaker:CreateTrainingJob", "sagemaker:AddTags"}
+    assert actions == {"iam:PassRole", "ecr:DescribeImages", "cloudformation:DescribeStacks"} | jobs
     assert all(each["Resource"] != "*" for each in policy["PolicyDocument"]["Statement"])
+
+
+TAG = "training-cluster:jobs-of"
+
+
+@pytest.fixture
+def team(stack: cdk.Stack, vpc: ec2.Vpc) -> Callable[..., bool]:
+    """Return whether a team with `grant_submit` may do something with jobs, by IAM's condition keys."""
+    role = iam.Role(stack, "Team", assumed_by=iam.AccountRootPrincipal())
+    training = define(stack, vpc)
+    training.grant_submit(role)
+    policies = properties(assertions.Template.from_stack(stack), "AWS::IAM::Policy")
+    (policy,) = [each for each in policies if each["Roles"] == [stack.resolve(role.role_name)]]
+    own = {
+        "sagemaker:VpcSubnets": stack.resolve([subnet.subnet_id for subnet in training.subnets]),
+        "sagemaker:VpcSecurityGroupIds": [stack.resolve(training.security_group.security_group_id)],
+        f"aws:RequestTag/{TAG}": training.job_tag,
+        f"aws:ResourceTag/{TAG}": training.job_tag,
+    }
+
+    def may(action: str, *keys: str, **others: Any) -> bool:
+        context = {key: own[key] for key in keys} | others
+        return is_allowed(policy["PolicyDocument"]["Statement"], f"sagemaker:{action}", context)
+
+    return may
+
+
+SUBNETS, GROUPS, REQUEST, RESOURCE = (
+    "sagemaker:VpcSubnets",
+    "sagemaker:VpcSecurityGroupIds",
+    f"aws:RequestTag/{TAG}",
+    f"aws:ResourceTag/{TAG}",
+)
+
+
+def test_a_team_starts_jobs_in_this_network_with_its_tag_alone(team: Callable[..., bool]) -> None:
+    assert team("CreateTrainingJob", SUBNETS, GROUPS, REQUEST)
+    assert not team("CreateTrainingJob", REQUEST)
+    assert not team("CreateTrainingJob", SUBNETS, REQUEST)
+    assert not team("CreateTrainingJob", SUBNETS, GROUPS)
+    assert not team("CreateTrainingJob", SUBNETS, GROUPS, **{REQUEST: "Other"})
+    assert not team("CreateTrainingJob", GROUPS, REQUEST, **{SUBNETS: ["subnet-0123456789abcdef0"]})
+    assert not team("CreateTrainingJob", SUBNETS, REQUEST, **{GROUPS: ["sg-0123456789abcdef0"]})
+
+
+@pytest.mark.parametrize("action", ["DescribeTrainingJob", "StopTrainingJob"])
+def test_a_team_shows_and_stops_its_own_jobs_alone(action: str, team: Callable[..., bool]) -> None:
+    assert team(action, RESOURCE)
+    assert not team(action)
+    assert not team(action, **{RESOURCE: "Other"})
+
+
+def test_a_team_cannot_make_the_job_of_another_its_own(team: Callable[..., bool]) -> None:
+    creation = {"sagemaker:TaggingAction": "CreateTrainingJob"}
+    assert team("AddTags", REQUEST, **creation)
+    assert not team("AddTags", REQUEST)
+    assert not team("AddTags", **creation, **{REQUEST: "Other"})
+    assert not team("DeleteTags", RESOURCE)
+
+
+def test_two_trainings_have_two_tags(stack: cdk.Stack, vpc: ec2.Vpc) -> None:
+    first = define(stack, vpc)
+    second = SageMakerTraining(stack, "Second", vpc=vpc, bucket=first.bucket, repository=first.repository)
+    assert first.job_tag != second.job_tag
+    assert not cdk.Token.is_unresolved(first.job_tag)
 
 
 def test_a_vpc_without_internet_leads_to_what_jobs_and_notebooks_call() -> None:

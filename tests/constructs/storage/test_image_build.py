@@ -42,6 +42,21 @@ def test_it_builds_the_uploaded_folder_and_pushes_the_image(stack: cdk.Stack) ->
     assert (project["TimeoutInMinutes"], project["ConcurrentBuildLimit"]) == (120, 1)
 
 
+def test_a_build_decrypts_through_s3_alone(stack: cdk.Stack) -> None:
+    key = TrainingKey(stack, "Key")
+    bucket = TrainingBucket(stack, "Bucket", encryption_key=key)
+    ImageBuild(stack, "Build", repository=ImageRepository(stack, "Images"), bucket=bucket, encryption_key=key)
+    policies = properties(assertions.Template.from_stack(stack), "AWS::IAM::Policy")
+    (decrypt,) = [
+        each
+        for policy in policies
+        for each in policy["PolicyDocument"]["Statement"]
+        if "kms:" in str(each["Action"]) and "BuildRole" in str(policy["Roles"])
+    ]
+    via = {"Fn::Join": ["", ["s3.", {"Ref": "AWS::Region"}, ".amazonaws.com"]]}
+    assert (decrypt["Action"], decrypt["Condition"]) == ("kms:Decrypt", {"StringEquals": {"kms:ViaService": via}})
+
+
 def test_a_build_argument_with_a_blank_is_one_argument(stack: cdk.Stack) -> None:
     define(stack)
     (project,) = properties(assertions.Template.from_stack(stack), "AWS::CodeBuild::Project")

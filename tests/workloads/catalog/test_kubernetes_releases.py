@@ -36,8 +36,8 @@ def test_kube_proxy_and_the_autoscaler_are_of_the_release(release: KubernetesRel
     # Both follow the API server's minor version; where that was not read, the row says so.
     if "kube-proxy" in release.addons:
         assert release.addons["kube-proxy"].startswith(f"v{release.name}.")
-    if "autoscaler_image_tag" not in release.unknown:
-        assert release.autoscaler_image_tag.startswith(f"v{release.name}.")
+    if "autoscaler_image" not in release.unknown:
+        assert release.autoscaler_image.tag.startswith(f"v{release.name}.")
 
 
 @each_release

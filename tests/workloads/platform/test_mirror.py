@@ -1,22 +1,23 @@
 import pytest
 
 from training_workloads import InputError
+from training_workloads.catalog.images import Image
 from training_workloads.platform.mirror import chart_repository, ecr_registry, mirror_commands, mirrored
 
 MIRROR = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/copies"
 
 
-def test_a_copy_keeps_the_last_part_of_its_name() -> None:
-    assert mirrored("nvcr.io/nvidia/k8s-device-plugin", MIRROR) == f"{MIRROR}/k8s-device-plugin"
-    assert mirrored("mpioperator/mpi-operator:0.8.2", MIRROR) == f"{MIRROR}/mpi-operator:0.8.2"
-    assert mirrored("mpioperator/mpi-operator:0.8.2", None) == "mpioperator/mpi-operator:0.8.2"
+def test_a_copy_keeps_the_last_part_of_its_name_and_its_digest() -> None:
+    image = Image(name="nvcr.io/nvidia/k8s-device-plugin", tag="v1", digest="sha256:b1", source="")
+    assert str(mirrored(image, MIRROR)) == f"{MIRROR}/k8s-device-plugin:v1@sha256:b1"
+    assert mirrored(image, None) is image
 
 
 def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> None:
     commands = list(mirror_commands(MIRROR, "1.34"))
     assert commands[0] == (
         "aws ecr get-login-password --region eu-west-1 | "
-        "docker login --username AWS --password-stdin 111122223333.dkr.ecr.eu-west-1.amazonaws.com"
+        "skopeo login --username AWS --password-stdin 111122223333.dkr.ecr.eu-west-1.amazonaws.com"
     )
     # AWS has the EFA plugin's image in another registry, which needs a login too.
     assert "--password-stdin 602401143452.dkr.ecr.us-west-2.amazonaws.com" in commands[1]
@@ -37,14 +38,27 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
     )
     assert "helm pull oci://registry.k8s.io/kueue/charts/kueue --version 0.19.6" in commands
     assert f"helm push kueue-0.19.6.tgz oci://{MIRROR}" in commands
-    kueue, kueue_copy = "registry.k8s.io/kueue/kueue:v0.19.6", f"{MIRROR}/kueue:v0.19.6"
-    assert f"docker pull {kueue} && docker tag {kueue} {kueue_copy} && docker push {kueue_copy}" in commands
-    dcgm, dcgm_copy = "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless", f"{MIRROR}/dcgm-exporter"
-    assert f"docker pull {dcgm} && docker tag {dcgm} {dcgm_copy}:4.6.0-4.8.3-distroless" in "\n".join(commands)
     assert f"helm push nvidia-device-plugin-0.20.1.tgz oci://{MIRROR}" in commands
-    image = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.3"
-    copy = f"{MIRROR}/cluster-autoscaler:v1.34.3"
-    assert f"docker pull {image} && docker tag {image} {copy} && docker push {copy}" in commands
+
+
+def test_images_are_copied_by_digest_and_keep_it() -> None:
+    commands = list(mirror_commands(MIRROR, "1.34"))
+    copy = "skopeo copy --all --preserve-digests docker://"
+    # Skopeo takes no tag beside a digest.
+    digest = "5c3a56440ffc76eac79e7d7e840153c1fbe7b6e02d415e76a45ba2e0ef99a266"
+    autoscaler = f"registry.k8s.io/autoscaling/cluster-autoscaler@sha256:{digest}"
+    assert f"{copy}{autoscaler} docker://{MIRROR}/cluster-autoscaler:v1.34.5" in commands
+    assert f"{copy}registry.k8s.io/kueue/kueue:v0.19.6 docker://{MIRROR}/kueue:v0.19.6" in commands
+    assert len([command for command in commands if command.startswith("skopeo copy")]) == 8
+    assert not any("docker push" in command for command in commands)
+
+
+def test_the_archive_of_a_chart_is_checked_where_its_digest_is_known() -> None:
+    commands = list(mirror_commands(MIRROR, "1.35"))
+    assert (
+        "echo '90276dafe65cf5d4328ef8313baf6cfb9d130683e0c9f3c28a03b4d8a9ed8f6e  cluster-autoscaler-9.59.0.tgz' | "
+        f"sha256sum --check --strict && helm push cluster-autoscaler-9.59.0.tgz oci://{MIRROR}"
+    ) in commands
 
 
 @pytest.mark.parametrize("mirror", ["docker.io/mine", "mirror", f"https://{MIRROR}", f"{MIRROR}/"])
@@ -104,7 +118,7 @@ def test_charts_come_from_the_address_to_which_cdks_function_logs_in() -> None:
 
 def test_the_commands_know_the_region_of_every_address() -> None:
     first = next(mirror_commands("111122223333.dkr-ecr-fips.us-west-2.on.aws/m", "1.35"))
-    assert first.startswith("aws ecr get-login-password --region us-west-2 | docker login")
+    assert first.startswith("aws ecr get-login-password --region us-west-2 | skopeo login")
 
 
 def test_rejects_an_unknown_release() -> None:

@@ -107,7 +107,9 @@ def test_the_claims_are_in_the_namespace_of_the_jobs_and_images_come_from_the_mi
     claims = [document for document in documents if document["kind"] == "PersistentVolumeClaim"]
     assert [claim["metadata"]["namespace"] for claim in claims] == ["team", "training-system", "team"]
     (job,) = [document for document in documents if document["kind"] == "Job"]
-    assert job["spec"]["template"]["spec"]["containers"][0]["image"] == "ecr/m/busybox:1.37.0"
+    assert job["spec"]["template"]["spec"]["containers"][0]["image"] == (
+        "ecr/m/busybox:1.37.0@sha256:bdf57e528e45e4433820e045b29b4597825a1c9e38353532d90a01445013f82e"
+    )
 
 
 def test_rejects_an_unknown_part() -> None:

@@ -28,6 +28,13 @@ def test_an_option_goes_before_an_output() -> None:
     assert (other.bucket, other.subnets, other.lustre_folder) == ("other", (SUBNET, SUBNET), None)
 
 
+def test_the_tag_of_the_stack_is_that_of_every_job() -> None:
+    place = Place.of_stack(OUTPUTS | {"JobTag": "StackTraining8D1A"})
+    assert (place.job_tag, changed(place, role=f"{ROLE}2").job_tag) == ("StackTraining8D1A", "StackTraining8D1A")
+    # A stack of before has none.
+    assert Place.of_stack(OUTPUTS).job_tag is None
+
+
 def test_the_key_of_the_stack_is_for_its_role_and_its_bucket() -> None:
     key = "arn:aws:kms:us-west-2:111122223333:key/1"
     place = Place.of_stack(OUTPUTS | {"KeyArn": key})

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
+from training_workloads.catalog.images import AUTOSCALER_IMAGES, Image
+
 __all__ = ["ADDONS", "KUBERNETES_RELEASES", "NOTICE_DAYS", "AddonVersion", "KubernetesRelease", "addon_version"]
 
 #: EKS announces the end of standard support at least so many days ahead ("Amazon EKS version FAQs" of the page below).
@@ -55,8 +57,8 @@ class KubernetesRelease:
         name: Major and minor number, such as 1.36.
         standard_support_ends: First day of extended support, in UTC; from it on the control plane costs more.
         extended_support_ends: The day from which EKS upgrades the control plane to the next release by itself.
-        autoscaler_image_tag: Tag of the Cluster Autoscaler's image. It simulates the scheduler, so its minor version
-            is the cluster's, if there is one
+        autoscaler_image: Image of the Cluster Autoscaler. It simulates the scheduler, so its minor version is the
+            cluster's, if there is one
             (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/README.md#releases).
         addons: Versions of EKS's add-ons, by name. EKS never upgrades an add-on by itself
             (https://docs.aws.amazon.com/eks/latest/userguide/updating-an-add-on.html).
@@ -68,7 +70,7 @@ class KubernetesRelease:
     name: str
     standard_support_ends: date
     extended_support_ends: date
-    autoscaler_image_tag: str
+    autoscaler_image: Image
     addons: Mapping[str, str] = field(hash=False)
     sources: tuple[str, ...]
     checked: date = _CHECKED
@@ -88,12 +90,12 @@ class AddonVersion:
     release: str
 
 
-def _existing_only(name: str, standard: date, extended: date, autoscaler_image_tag: str) -> KubernetesRelease:
+def _existing_only(name: str, standard: date, extended: date, autoscaler_tag: str) -> KubernetesRelease:
     return KubernetesRelease(
         name=name,
         standard_support_ends=standard,
         extended_support_ends=extended,
-        autoscaler_image_tag=autoscaler_image_tag,
+        autoscaler_image=AUTOSCALER_IMAGES[autoscaler_tag],
         addons={},
         sources=(_CALENDAR, *_OLDER_AUTOSCALERS),
         unknown=dict.fromkeys(ADDONS, _NO_CLUSTER),
@@ -103,12 +105,12 @@ def _existing_only(name: str, standard: date, extended: date, autoscaler_image_t
 _RELEASES = (
     _existing_only("1.31", date(2025, 11, 26), date(2026, 11, 26), "v1.31.4"),
     _existing_only("1.32", date(2026, 3, 23), date(2027, 3, 23), "v1.32.5"),
-    _existing_only("1.33", date(2026, 7, 29), date(2027, 7, 29), "v1.33.3"),
+    _existing_only("1.33", date(2026, 7, 29), date(2027, 7, 29), "v1.33.6"),
     KubernetesRelease(
         name="1.34",
         standard_support_ends=date(2026, 12, 2),
         extended_support_ends=date(2027, 12, 2),
-        autoscaler_image_tag="v1.34.3",
+        autoscaler_image=AUTOSCALER_IMAGES["v1.34.5"],
         addons={
             "vpc-cni": "v1.22.4-eksbuild.3",
             "kube-proxy": "v1.34.6-eksbuild.21",
@@ -124,7 +126,7 @@ _RELEASES = (
         name="1.35",
         standard_support_ends=date(2027, 3, 27),
         extended_support_ends=date(2028, 3, 27),
-        autoscaler_image_tag="v1.35.0",
+        autoscaler_image=AUTOSCALER_IMAGES["v1.35.2"],
         addons={
             "vpc-cni": "v1.22.4-eksbuild.3",
             "kube-proxy": "v1.35.3-eksbuild.21",
@@ -149,7 +151,7 @@ _RELEASES = (
         name="1.36",
         standard_support_ends=date(2027, 8, 2),
         extended_support_ends=date(2028, 8, 2),
-        autoscaler_image_tag="v1.36.1",
+        autoscaler_image=AUTOSCALER_IMAGES["v1.36.1"],
         addons={
             "vpc-cni": "v1.22.4-eksbuild.3",
             "kube-proxy": "v1.36.0-eksbuild.21",
@@ -174,14 +176,14 @@ _RELEASES = (
         name="1.37",
         standard_support_ends=date(2027, 12, 1),
         extended_support_ends=date(2028, 12, 1),
-        autoscaler_image_tag="v1.36.1",
+        autoscaler_image=AUTOSCALER_IMAGES["v1.36.1"],
         addons={},
         sources=(_ANNOUNCED,),
         unknown={
             **dict.fromkeys(ADDONS, _NOT_READ),
             "standard_support_ends": _DERIVED,
             "extended_support_ends": _DERIVED,
-            "autoscaler_image_tag": _NO_AUTOSCALER,
+            "autoscaler_image": _NO_AUTOSCALER,
         },
     ),
 )

@@ -6,17 +6,14 @@ from datetime import date
 __all__ = [
     "AMI_DRIVERS",
     "BAD_AMI_RELEASES",
-    "CHOWN_IMAGE",
     "CLUSTER_AUTOSCALER",
     "DCGM_EXPORTER",
     "DEFAULT_LUSTRE_VERSION",
     "EFA_DEVICE_PLUGIN",
-    "ETCD_IMAGE",
     "KUBERNETES_VERSION",
     "KUBERNETES_VERSIONS",
     "KUEUE",
     "LUSTRE_VERSION",
-    "MPI_OPERATOR_IMAGE",
     "MPI_OPERATOR_KUBERNETES_VERSION",
     "NOTEBOOK_INSTANCE_TYPE",
     "NOTEBOOK_PLATFORM",
@@ -43,9 +40,6 @@ LUSTRE_VERSION = "2.15"
 #: FSx's default, and that for PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html
 DEFAULT_LUSTRE_VERSION = "2.10"
 
-#: https://github.com/kubeflow/mpi-operator/releases (the image's tag has no "v"), read 2026-11-21.
-MPI_OPERATOR_IMAGE = "mpioperator/mpi-operator:0.8.2"
-
 #: The Kubernetes release whose types the operator makes pods from: what newer releases know reaches no pod
 #: (https://github.com/kubeflow/mpi-operator/issues/804, docs/adr/0018).
 MPI_OPERATOR_KUBERNETES_VERSION = "1.35"
@@ -58,35 +52,25 @@ SYSTEM_INSTANCE_TYPE = "m5.xlarge"
 NOTEBOOK_INSTANCE_TYPE = "ml.t3.medium"
 NOTEBOOK_PLATFORM = "notebook-al2023-v1"
 
-#: Makes the job folders of a new file system writable for the non-root user of the jobs.
-CHOWN_IMAGE = "public.ecr.aws/docker/library/busybox:1.37.0"
-
-
-#: torch's etcd backends speak etcd's v2 API, which 3.5 has behind a flag and 3.6 has no more
-#: (https://github.com/etcd-io/etcd/blob/main/CHANGELOG/CHANGELOG-3.6.md); the newest patch that was found
-#: (https://github.com/etcd-io/etcd/pull/21553, read 2026-11-23).
-ETCD_IMAGE = "gcr.io/etcd-development/etcd:v3.5.29"
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HelmRelease:
-    """A Helm chart with its repository, version and image.
+    """A Helm chart with its repository and version; its image is in `images.py`.
 
     Attributes:
         chart: Name of the chart in its repository.
         repository: Address of the repository.
         version: Version of the chart (not of the program).
-        image: Address of the program's image, without the tag.
-        image_tag: Tag of the image; None if it depends on the cluster's release.
         checked: Date on which the version was read.
+        digest: SHA-256 of the chart's archive, as the repository's index has it; None where no index and no two other
+            records of it were read. `mirror-commands` checks it; CDK's function with Helm cannot.
     """
 
     chart: str
     repository: str
     version: str
-    image: str
-    image_tag: str | None
     checked: date
+    digest: str | None = None
 
     @property
     def upstream_chart(self) -> str:
@@ -98,8 +82,6 @@ NVIDIA_DEVICE_PLUGIN = HelmRelease(
     chart="nvidia-device-plugin",
     repository="https://nvidia.github.io/k8s-device-plugin",
     version="0.20.1",
-    image="nvcr.io/nvidia/k8s-device-plugin",
-    image_tag="v0.20.1",
     checked=date(2026, 11, 23),
 )
 
@@ -107,19 +89,16 @@ EFA_DEVICE_PLUGIN = HelmRelease(
     chart="aws-efa-k8s-device-plugin",
     repository="https://aws.github.io/eks-charts",
     version="v0.5.30",
-    # The chart's own default, for every region (https://github.com/aws/eks-charts, values.yaml of the chart).
-    image="602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin",
-    image_tag="v0.5.20",
     checked=date(2026, 11, 21),
 )
 
+#: The digest is in two public repositories that check it.
 CLUSTER_AUTOSCALER = HelmRelease(
     chart="cluster-autoscaler",
     repository="https://kubernetes.github.io/autoscaler",
     version="9.59.0",
-    image="registry.k8s.io/autoscaling/cluster-autoscaler",
-    image_tag=None,
     checked=date(2026, 11, 21),
+    digest="90276dafe65cf5d4328ef8313baf6cfb9d130683e0c9f3c28a03b4d8a9ed8f6e",
 )
 
 #: https://github.com/NVIDIA/dcgm-exporter/pull/712; since 4.8.2 distroless is the only kind of image
@@ -128,8 +107,6 @@ DCGM_EXPORTER = HelmRelease(
     chart="dcgm-exporter",
     repository="https://nvidia.github.io/dcgm-exporter/helm-charts",
     version="4.8.3",
-    image="nvcr.io/nvidia/k8s/dcgm-exporter",
-    image_tag="4.6.0-4.8.3-distroless",
     checked=date(2026, 11, 23),
 )
 
@@ -140,8 +117,6 @@ KUEUE = HelmRelease(
     chart="kueue",
     repository="oci://registry.k8s.io/kueue/charts",
     version="0.19.6",
-    image="registry.k8s.io/kueue/kueue",
-    image_tag="v0.19.6",
     checked=date(2026, 11, 23),
 )
 

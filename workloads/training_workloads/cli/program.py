@@ -43,13 +43,13 @@ def _print_versions(ctx: click.Context, param: click.Parameter, given: bool) -> 
     import platform
     from importlib.metadata import version
 
-    from training_workloads.catalog.versions import KUBERNETES_VERSIONS, MPI_OPERATOR_IMAGE
+    from training_workloads.catalog.images import MPI_OPERATOR_IMAGE
+    from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 
     say(f"{PROGRAM} {version('cdk-training-cluster')}")
     say(f"Python {platform.python_version()}, cdk8s {version('cdk8s')}")
-    say(
-        f"for Kubernetes {KUBERNETES_VERSIONS[0]} to {KUBERNETES_VERSIONS[-1]}, {MPI_OPERATOR_IMAGE.rpartition('/')[2]}"
-    )
+    releases = f"{KUBERNETES_VERSIONS[0]} to {KUBERNETES_VERSIONS[-1]}"
+    say(f"for Kubernetes {releases}, mpi-operator:{MPI_OPERATOR_IMAGE.tag}")
     ctx.exit()
 
 

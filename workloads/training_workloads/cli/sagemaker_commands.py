@@ -81,6 +81,8 @@ _recipe_argument = click.argument("recipe", help="As for 'render'.", shell_compl
 @click.option("--input-mode", help="How data is read from S3: File copies it first; FastFile reads on demand.")
 @click.option("--lustre", metavar="FOLDER", help="Data set in FSx for Lustre: fs-…:/<mount name>/folder.")
 @click.option("--efs", metavar="FOLDER", help="Data set in EFS: fs-…:/folder.")
+@click.option("--encrypt-traffic", is_flag=True, help="Encrypt the traffic between hosts: NCCL takes TCP, not EFA.")
+@click.option("--network-isolation", is_flag=True, help="Containers reach the other hosts of the job alone.")
 @click.option("--stack", default=SAGEMAKER_STACK, help="Stack with role, network and bucket.")
 @click.option("--role", metavar="ARN", help="Role of the job. Default: the stack's.")
 @click.option("--bucket", help="Bucket of data and runs. Default: the stack's.")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from training_workloads.catalog.versions import ETCD_IMAGE
+from training_workloads.catalog.images import ETCD_IMAGE
 from training_workloads.jobs.gpu_pods import GpuPods
 from training_workloads.mpijob.api import JOB_NAME_LABEL
 
@@ -102,7 +102,7 @@ class RendezvousStore:
         }
         if backend == "etcd":
             container |= {
-                "image": ETCD_IMAGE,
+                "image": str(ETCD_IMAGE),
                 "command": _etcd_command(pods.spec.name),
                 "readinessProbe": {"httpGet": {"path": "/health", "port": "store"}, "periodSeconds": 10},
                 "volumeMounts": [{"name": _ETCD_VOLUME, "mountPath": _ETCD_DATA}],

@@ -7,6 +7,7 @@ import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
+from training_workloads.catalog.images import EFA_DEVICE_PLUGIN_IMAGE, NVIDIA_DEVICE_PLUGIN_IMAGE, Image
 from training_workloads.catalog.nodes import EFA_PRESENT_LABEL, GPU_PRESENT_LABEL
 from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN, HelmRelease
 from training_workloads.platform.mirror import mirrored
@@ -37,6 +38,7 @@ class NvidiaDevicePluginChart(cdk8s.Chart):
         _define_plugin(
             self,
             NVIDIA_DEVICE_PLUGIN,
+            NVIDIA_DEVICE_PLUGIN_IMAGE,
             mirror=mirror,
             node_label=GPU_PRESENT_LABEL,
             # With these the runtime gives the pod all GPUs, and the driver's library that reads them.
@@ -70,6 +72,7 @@ class EfaDevicePluginChart(cdk8s.Chart):
         _define_plugin(
             self,
             EFA_DEVICE_PLUGIN,
+            EFA_DEVICE_PLUGIN_IMAGE,
             mirror=mirror,
             node_label=EFA_PRESENT_LABEL,
             # It opens the node's InfiniBand devices.
@@ -87,6 +90,7 @@ class EfaDevicePluginChart(cdk8s.Chart):
 def _define_plugin(
     chart: cdk8s.Chart,
     release: HelmRelease,
+    image: Image,
     *,
     mirror: str | None,
     node_label: str,
@@ -105,7 +109,7 @@ def _define_plugin(
     folders = [_directory("device-plugins", _SOCKETS, kind="Directory"), *volumes]
     container = k8s.Container(
         name=name,
-        image=mirrored(f"{release.image}:{release.image_tag}", mirror),
+        image=str(mirrored(image, mirror)),
         env=[k8s.EnvVar(name=variable, value=value) for variable, value in (environment or {}).items()] or None,
         security_context=security_context,
         resources=k8s.ResourceRequirements(

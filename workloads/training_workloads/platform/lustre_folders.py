@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
-from training_workloads.catalog.versions import CHOWN_IMAGE
+from training_workloads.catalog.images import CHOWN_IMAGE
 from training_workloads.jobs.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
 from training_workloads.mpijob.programs import UID
 from training_workloads.platform.mirror import mirrored
@@ -95,7 +95,7 @@ class LustreFoldersChart(LustreVolumeChart):
         )
         namespace = k8s.KubeNamespace(self, "Namespace", metadata=k8s.ObjectMeta(name=SYSTEM_NAMESPACE, labels=_LEVEL))
         # A Job cannot be changed, only replaced: a change of what it does gives it another name.
-        image, script = mirrored(CHOWN_IMAGE, mirror), _script(folders)
+        image, script = str(mirrored(CHOWN_IMAGE, mirror)), _script(folders)
         digest = hashlib.sha256(f"{image} {script}".encode()).hexdigest()[:8]
         metadata = k8s.ObjectMeta(name=f"{claim}-ownership-{digest}", namespace=SYSTEM_NAMESPACE)
         k8s.KubeJob(self, "Ownership", metadata=metadata, spec=_job(claim, image, script))

@@ -2,19 +2,28 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+from training_workloads.catalog.images import (
+    CHOWN_IMAGE,
+    DCGM_EXPORTER_IMAGE,
+    EFA_DEVICE_PLUGIN_IMAGE,
+    ETCD_IMAGE,
+    KUEUE_IMAGE,
+    MPI_OPERATOR_IMAGE,
+    NVIDIA_DEVICE_PLUGIN_IMAGE,
+    Image,
+)
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.regions import PARTITIONS, Partition, partition_of
 from training_workloads.catalog.versions import (
-    CHOWN_IMAGE,
     CLUSTER_AUTOSCALER,
     DCGM_EXPORTER,
     EFA_DEVICE_PLUGIN,
-    ETCD_IMAGE,
     KUEUE,
-    MPI_OPERATOR_IMAGE,
     NVIDIA_DEVICE_PLUGIN,
+    HelmRelease,
 )
 from training_workloads.validation import Problem, Problems, enforce, known_names, one_of
 
@@ -29,6 +38,16 @@ __all__ = [
 ]
 
 _RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, KUEUE, DCGM_EXPORTER)
+# And the autoscaler's, which is of the cluster's release.
+_IMAGES = (
+    MPI_OPERATOR_IMAGE,
+    CHOWN_IMAGE,
+    ETCD_IMAGE,
+    NVIDIA_DEVICE_PLUGIN_IMAGE,
+    EFA_DEVICE_PLUGIN_IMAGE,
+    KUEUE_IMAGE,
+    DCGM_EXPORTER_IMAGE,
+)
 
 # https://docs.aws.amazon.com/AmazonECR/latest/userguide/Registries.html, with or without a prefix of its repositories;
 # dkr-ecr is for IPv6 too, and -fips for modules validated by FIPS:
@@ -90,18 +109,20 @@ def _domain(partition: Partition, *, dual_stack: bool) -> str | None:
     return partition.dual_stack_domain if dual_stack else partition.domain
 
 
-def mirrored(image: str, mirror: str | None) -> str:
-    """Return the address of an image, or of its copy: the mirror keeps the last part of the name.
+def mirrored(image: Image, mirror: str | None) -> Image:
+    """Return an image, or its copy: the mirror keeps the last part of the name, the tag and the digest.
 
     Args:
-        image: Address with or without a tag, such as `nvcr.io/nvidia/k8s-device-plugin`.
+        image: The image.
         mirror: The registry with the copies, without a slash at its end. Default: that of the image.
     """
-    return f"{mirror}/{image.rpartition('/')[2]}" if mirror else image
+    return replace(image, name=f"{mirror}/{_last_part(image)}") if mirror else image
 
 
 def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
-    """Return shell commands that fill a mirror, for a machine with the AWS CLI, Helm and Docker.
+    """Return shell commands that fill a mirror, for a machine with the AWS CLI, Helm and Skopeo.
+
+    `docker push` makes a manifest with a new digest; Skopeo copies those of all platforms as they are.
 
     Args:
         mirror: The registry, such as `111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror`.
@@ -115,25 +136,34 @@ def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
         lambda given: one_of("kubernetes_version", given[1], KUBERNETES_RELEASES),
     )
     enforce((mirror, kubernetes_version), rules)
-    autoscaler = KUBERNETES_RELEASES[kubernetes_version].autoscaler_image_tag
-    images = [MPI_OPERATOR_IMAGE, CHOWN_IMAGE, ETCD_IMAGE]
-    images += [f"{release.image}:{release.image_tag or autoscaler}" for release in _RELEASES]
+    images = (*_IMAGES, KUBERNETES_RELEASES[kubernetes_version].autoscaler_image)
     registry, _, prefix = mirror.partition("/")
-    for private in dict.fromkeys([registry, *filter(_is_ecr, (image.partition("/")[0] for image in images))]):
-        yield f"{_password(private)} | docker login --username AWS --password-stdin {private}"
+    for private in dict.fromkeys([registry, *filter(_is_ecr, (image.name.partition("/")[0] for image in images))]):
+        yield f"{_password(private)} | skopeo login --username AWS --password-stdin {private}"
     yield f"{_password(registry)} | helm registry login --username AWS --password-stdin {registry}"
-    names = {image.rpartition("/")[2].partition(":")[0] for image in images} | {each.chart for each in _RELEASES}
-    for name in sorted(names):
+    for name in sorted({_last_part(image) for image in images} | {each.chart for each in _RELEASES}):
         repository = "/".join(filter(None, [prefix, name]))
         yield f"aws ecr create-repository --region {registry_region(registry)} --repository-name {repository}"
     for release in _RELEASES:
-        in_registry = release.repository.startswith("oci://")
-        chart = release.upstream_chart if in_registry else f"{release.chart} --repo {release.repository}"
-        yield f"helm pull {chart} --version {release.version}"
-        yield f"helm push {release.chart}-{release.version}.tgz oci://{mirror}"
+        yield from _copy_chart(release, mirror)
     for image in images:
-        copy = mirrored(image, mirror)
-        yield f"docker pull {image} && docker tag {image} {copy} && docker push {copy}"
+        # Skopeo takes a tag or a digest. A copy by the tag has the digest of the source too.
+        source = f"{image.name}@{image.digest}" if image.digest else str(image)
+        copy = f"{mirrored(image, mirror).name}:{image.tag}"
+        yield f"skopeo copy --all --preserve-digests docker://{source} docker://{copy}"
+
+
+def _copy_chart(release: HelmRelease, mirror: str) -> Iterator[str]:
+    in_registry = release.repository.startswith("oci://")
+    chart = release.upstream_chart if in_registry else f"{release.chart} --repo {release.repository}"
+    archive = f"{release.chart}-{release.version}.tgz"
+    yield f"helm pull {chart} --version {release.version}"
+    check = f"echo '{release.digest}  {archive}' | sha256sum --check --strict && " if release.digest else ""
+    yield f"{check}helm push {archive} oci://{mirror}"
+
+
+def _last_part(image: Image) -> str:
+    return image.name.rpartition("/")[2]
 
 
 def _is_ecr(registry: str) -> bool:

@@ -6,7 +6,7 @@ import cdk8s
 from cdk8s_plus_27 import k8s
 from constructs import Construct
 
-from training_workloads.catalog.versions import MPI_OPERATOR_IMAGE
+from training_workloads.catalog.images import MPI_OPERATOR_IMAGE
 from training_workloads.mpijob.definition import mpi_job_definition
 from training_workloads.names import dns_label
 from training_workloads.platform.mirror import mirrored
@@ -132,7 +132,7 @@ def _deployment(gang_scheduler: str | None, mirror: str | None) -> k8s.Deploymen
                     run_as_user=_UID,
                     seccomp_profile=k8s.SeccompProfile(type="RuntimeDefault"),
                 ),
-                containers=[_container(gang_scheduler, mirrored(MPI_OPERATOR_IMAGE, mirror))],
+                containers=[_container(gang_scheduler, str(mirrored(MPI_OPERATOR_IMAGE, mirror)))],
             ),
         ),
     )

@@ -27,7 +27,7 @@ from training_workloads.sagemaker.container_program import (
 )
 from training_workloads.sagemaker.data_source import DataSource, InputMode, data_options, data_source
 from training_workloads.sagemaker.log_metrics import metric_definitions
-from training_workloads.sagemaker.place import Place
+from training_workloads.sagemaker.place import JOB_TAG, Place
 from training_workloads.sagemaker.request_model import model_problems
 from training_workloads.sagemaker.training_jobs import NAME
 from training_workloads.validation import MISSING, Problem, Problems, at_least, check, enforce, matches
@@ -83,6 +83,11 @@ class SageMakerJob:
         resume_folder: Folder in S3 of the run that it continues, as the job before has it. Default: a new run.
         volume_gb: Size of each instance's disk, for types without an instance store. Default: 500 GB where data is
             copied from S3, else 100.
+        encrypt_traffic: Whether SageMaker encrypts the traffic between the hosts, by IPsec
+            (https://docs.aws.amazon.com/sagemaker/latest/dg/train-encrypt.html, read 2026-11-28). EFA's is not IP, so
+            NCCL takes TCP.
+        network_isolation: Whether the containers reach the job's other hosts alone; SageMaker copies data and results
+            (EnableNetworkIsolation in the API's reference, read 2026-11-28).
     """
 
     spec: GpuJobSpec
@@ -97,6 +102,8 @@ class SageMakerJob:
     resume: str | None = None
     resume_folder: str | None = None
     volume_gb: int | None = None
+    encrypt_traffic: bool = False
+    network_isolation: bool = False
 
     def __post_init__(self) -> None:
         """Check everything that does not depend on the place."""
@@ -152,7 +159,8 @@ class SageMakerJob:
         """Return the variables of the ranks: those of a worker that has a whole node."""
         hosts, processes = self.hosts
         instance = self.spec.instance
-        whole = worker_resources(instance, efa_interfaces=None if self.spec.resources.efa_interfaces else 0)
+        with_efa = self.spec.resources.efa_interfaces and not self.encrypt_traffic
+        whole = worker_resources(instance, efa_interfaces=None if with_efa else 0)
         resources: WorkerResources = replace(whole, gpus=processes)
         derived = (torch_environment if isinstance(self.spec, TorchElasticJobSpec) else rank_environment)(
             resources, hosts
@@ -191,6 +199,8 @@ def training_job_request(job: SageMakerJob, place: Place) -> dict[str, Any]:
         # A job's hosts sign what they report to each other: hosts of other jobs can reach them.
         "Environment": {**job.environment(), _REPORT_KEY: secrets.token_hex(32)},
         "RetryStrategy": _retries(job.spec),
+        "Tags": [{"Key": JOB_TAG, "Value": place.job_tag}] if place.job_tag else [],
+        **_isolation(job),
     }
     request = {name: value for name, value in request.items() if value not in ({}, [])}
     check(model_problems(request))
@@ -256,6 +266,14 @@ def _volume(job: SageMakerJob, place: Place) -> dict[str, int]:
     return {"VolumeSizeInGB": default if job.volume_gb is None else job.volume_gb}
 
 
+def _isolation(job: SageMakerJob) -> dict[str, bool]:
+    chosen = {
+        "EnableInterContainerTrafficEncryption": job.encrypt_traffic,
+        "EnableNetworkIsolation": job.network_isolation,
+    }
+    return {name: value for name, value in chosen.items() if value}
+
+
 def _retries(spec: GpuJobSpec) -> dict[str, int]:
     """Return how often SageMaker starts the job again after an internal failure, such as of an instance."""
     limit = getattr(spec, "backoff_limit", 0)
@@ -315,6 +333,13 @@ def _interfaces(job: SageMakerJob) -> Problems:
     if number and number < job.spec.instance.efa_interfaces:
         allowed = "a training job has all interfaces of its instances"
         yield Problem(path=("efa_interfaces",), given=number, allowed=allowed, fix="omit it, or give 0 for TCP")
+
+
+def _encryption(job: SageMakerJob) -> Problems:
+    if job.encrypt_traffic and job.spec.efa_interfaces:
+        allowed = "the job demands EFA, whose traffic SageMaker does not encrypt"
+        fix = f"omit it, or omit efa_interfaces ({job.spec.efa_interfaces}) of the job: NCCL then takes TCP"
+        yield Problem(path=("encrypt_traffic",), given=True, allowed=allowed, fix=fix)
 
 
 def _arguments(job: SageMakerJob) -> Problems:
@@ -381,6 +406,7 @@ _RULES: tuple[Callable[[SageMakerJob], Problems], ...] = (
     _name,
     _image,
     _interfaces,
+    _encryption,
     lambda job: sagemaker_type(job.spec.instance_type),
     lambda job: at_least("instances", 1 if job.instances is None else job.instances, 1),
     lambda job: at_least("max_runtime", job.spec.deadline_seconds, 1, _MOST_RUNTIME_SECONDS),

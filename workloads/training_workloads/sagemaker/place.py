@@ -7,10 +7,13 @@ from typing import Final, Self
 from training_workloads.names import aws_id
 from training_workloads.validation import MISSING, Problem, Problems, check, matches
 
-__all__ = ["SAGEMAKER_STACK", "Place"]
+__all__ = ["JOB_TAG", "SAGEMAKER_STACK", "Place"]
 
 #: The stack that defines the role, the network and the bucket.
 SAGEMAKER_STACK: Final = "SageMakerTrainingStack"
+
+#: Tag of each training job; its value is that of the stack, by which IAM knows whose job it is.
+JOB_TAG: Final = "training-cluster:jobs-of"
 
 # https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html (read 2026-11-23)
 _ROLE = r"arn:aws[a-z-]*:iam::\d{12}:role/?[a-zA-Z_0-9+=,.@\-_/]+"
@@ -32,6 +35,7 @@ class Place:
         data_prefix: Folder of the bucket that the role may read, beside `runs`; empty for the whole bucket. Default:
             not known.
         key: ARN of the key that encrypts what SageMaker writes at the end. Default: Amazon S3's own.
+        job_tag: Value of the tag that the jobs of `SageMakerTraining.grant_submit` must have. Default: no tag.
     """
 
     role: str
@@ -41,6 +45,7 @@ class Place:
     lustre_folder: str | None = None
     data_prefix: str | None = None
     key: str | None = None
+    job_tag: str | None = None
 
     @classmethod
     def of_stack(cls, outputs: Mapping[str, str]) -> Self:
@@ -54,6 +59,7 @@ class Place:
             lustre_folder=f"{file_system}:/{mount_name}" if file_system and mount_name else None,
             data_prefix=outputs["DataPrefix"].strip("/") if "DataPrefix" in outputs else None,
             key=outputs.get("KeyArn"),
+            job_tag=outputs.get("JobTag"),
         )
 
     def changed(
@@ -70,6 +76,7 @@ class Place:
             # Another role may read other folders, and may not use the key.
             data_prefix=self.data_prefix if bucket is None and role is None else None,
             key=self.key if bucket is None and role is None else None,
+            job_tag=self.job_tag,
         )
 
     def check(self) -> None:
