@@ -150,7 +150,7 @@ class Registry(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         if self.headers["Authorization"] != "Bearer t0":
             self.send_response(401)
-            host = f"http://127.0.0.1:{self.server.server_address[1]}"
+            host = f"http://{self.headers['Host']}"
             self.send_header("WWW-Authenticate", f'Bearer realm="{host}/token",service="here",scope="pull"')
         elif "image.index" not in self.headers["Accept"] or self.path != "/v2/a/b/manifests/1.0":
             self.send_response(404)
