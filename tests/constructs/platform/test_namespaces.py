@@ -69,7 +69,8 @@ def test_constructs_alone_wait_for_the_namespaces_of_the_cluster(namespaces_firs
     if not namespaces_first:
         cluster.add_namespaces(["team"])
     manifests = site.template().find_resources("Custom::AWSCDK-EKS-KubernetesResource")
-    (namespace,) = (id for id, each in manifests.items() if '"Namespace"' in json.dumps(each).replace("\\", ""))
+    texts = {id: json.dumps(each).replace("\\", "") for id, each in manifests.items()}
+    (namespace,) = (id for id, text in texts.items() if '"kind":"Namespace","metadata":{"name":"team"' in text)
     waiting = {id[:5] for id, each in manifests.items() if namespace in each.get("DependsOn", ())}
     assert waiting == {"Train", "Lustr", "EfsVo"}
 
