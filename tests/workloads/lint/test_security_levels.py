@@ -204,7 +204,7 @@ def templates() -> dict[str, dict[str, Any]]:
         "PodTemplate": {"apiVersion": "v1", "template": template},
         "ReplicationController": {"apiVersion": "v1", **job},
     }
-    others = {kind: {"apiVersion": "apps/v1", **job} for kind in POD_KINDS.keys() - of_kubeflow.keys()}
+    others = {kind: {"apiVersion": "apps/v1", **job} for kind in POD_KINDS if kind not in of_kubeflow}
     return {kind: {"kind": kind, **content} for kind, content in {**of_kubeflow, **others}.items()}
 
 
