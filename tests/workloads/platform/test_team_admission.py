@@ -35,6 +35,7 @@ QUEUE = "a job with GPUs waits in the queue"
 STAYS = "a pod on GPU nodes stays with its job"
 GRACE = "a pod on GPU nodes ends within"
 CONTROLLER = "a job with GPUs belongs to no other object"
+CLEANS = "the pods of a job with GPUs end with it"
 ENDS = "the pods of a job end with it"
 GROWN = "a job with GPUs that runs has the pods"
 KUEUE_STARTS = "Kueue alone starts a job with GPUs"
@@ -54,7 +55,8 @@ def mpi_job(gpus: int = 8, *, queue: str | None = "gpu", suspend: bool = True) -
     """Return an MPIJob as Kueue's webhook leaves it."""
     metadata = {"name": "train", "labels": {"kueue.x-k8s.io/queue-name": queue} if queue else {}}
     roles = {"Launcher": {"template": pod()}, "Worker": {"replicas": 2, "template": pod(gpus)}}
-    return {"metadata": metadata, "spec": {"runPolicy": {"suspend": suspend}, "mpiReplicaSpecs": roles}}
+    policy = {"suspend": suspend, "cleanPodPolicy": "Running"}
+    return {"metadata": metadata, "spec": {"runPolicy": policy, "mpiReplicaSpecs": roles}}
 
 
 def with_pods(made: dict[str, Any], number: int, image: str = "debian") -> dict[str, Any]:
@@ -295,6 +297,17 @@ def test_a_job_with_gpus_is_not_put_below_one_that_kueue_admitted(kind: str) -> 
     check(rejected(RESOURCES[kind], owned(make(), "CronJob")), None)
     check(rejected(RESOURCES[kind], owned(make(), "ConfigMap", controller=False)), None)
     check(rejected(RESOURCES[kind], owned(make(0, queue=None, suspend=False), "MPIJob")), None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "wanted"), [({"cleanPodPolicy": "All"}, None), ({"cleanPodPolicy": "None"}, CLEANS), ({}, CLEANS)]
+)
+def test_workers_with_gpus_end_with_their_job(policy: dict[str, Any], wanted: str | None) -> None:
+    for suspend in (True, False):
+        made, old = mpi_job(suspend=suspend), mpi_job(suspend=suspend)
+        made["spec"]["runPolicy"] = {"suspend": suspend, **policy}
+        check(rejected(RESOURCES["MPIJob"], made, old=old), wanted)
+    check(rejected(RESOURCES["MPIJob"], made, KUEUE, old=old), None)
 
 
 def test_a_launcher_that_runs_does_not_grow_by_suspending_it() -> None:

@@ -224,6 +224,7 @@ class _KindOfJob:
         pods: The specs of its pods.
         suspend: Path of the field that holds it back.
         not_grown: Whether it has the pods of `oldObject`, or fewer.
+        pods_end: Whether its pods end with it.
     """
 
     group: str
@@ -231,6 +232,7 @@ class _KindOfJob:
     pods: str
     suspend: str
     not_grown: str
+    pods_end: str
 
 
 _JOB = _KindOfJob(
@@ -242,6 +244,7 @@ _JOB = _KindOfJob(
     not_grown=_not_more("object.spec", "oldObject.spec", "parallelism") + " && (has(object.spec.completions) ? "
     "has(oldObject.spec.completions) && object.spec.completions <= oldObject.spec.completions : "
     "!has(oldObject.spec.completions))",
+    pods_end="true",
 )
 _ROLES = "spec.mpiReplicaSpecs"
 _MPI_JOB = _KindOfJob(
@@ -251,6 +254,9 @@ _MPI_JOB = _KindOfJob(
     suspend="spec.runPolicy.suspend",
     not_grown=f"object.{_ROLES}.all(role, role in oldObject.{_ROLES} && "
     f"{_not_more(f'object.{_ROLES}[role]', f'oldObject.{_ROLES}[role]', 'replicas')})",
+    # The operator's default is None: the workers run on, and Kueue counts nothing of a job that ended.
+    pods_end="has(object.spec.runPolicy) && has(object.spec.runPolicy.cleanPodPolicy) && "
+    "object.spec.runPolicy.cleanPodPolicy in ['Running', 'All']",
 )
 
 
@@ -278,6 +284,9 @@ def _job_policy(kind: _KindOfJob, queue: str) -> list[dict[str, Any]]:
         # Kueue leaves the jobs of a job to its queue, and the operator starts a launcher that a user wrote.
         "a job with GPUs belongs to no other object, unless a CronJob made it: omit its controller": (
             f"variables.exempt || {_given(owners, f'{owners}.all(owner, {no_controller})')}"
+        ),
+        "the pods of a job with GPUs end with it: write cleanPodPolicy: Running in the runPolicy of an MPIJob": (
+            f"variables.exempt || {kind.pods_end}"
         ),
         "Kueue alone starts a job with GPUs, when the queue has room: leave it suspended": (
             f"variables.exempt || variables.held || {ran}"
