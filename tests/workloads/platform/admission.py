@@ -20,19 +20,26 @@ class Request:
         resource: API group and name of the kind in addresses, with a subresource.
         labels: Labels of the namespace.
         user: Name of the user.
-        object: The object after the mutating webhooks.
+        object: The object after the mutating webhooks; None for a deletion.
         old: The object before; None for a new one.
+        options: Options of a deletion.
     """
 
     resource: tuple[str, str]
     labels: Mapping[str, str]
     user: str
-    object: dict[str, Any]
+    object: dict[str, Any] | None
     old: dict[str, Any] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
     operation: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "operation", "UPDATE" if self.old else "CREATE")
+        object.__setattr__(self, "operation", self._operation())
+
+    def _operation(self) -> str:
+        if self.object is None:
+            return "DELETE"
+        return "UPDATE" if self.old else "CREATE"
 
 
 def denials(documents: Iterable[dict[str, Any]], request: Request) -> list[str]:
@@ -64,7 +71,11 @@ def _failed(policy: dict[str, Any], request: Request) -> list[str]:
     known: dict[str, Any] = {
         "object": request.object,
         "oldObject": request.old,
-        "request": {"operation": request.operation, "userInfo": {"username": request.user}},
+        "request": {
+            "operation": request.operation,
+            "options": request.options,
+            "userInfo": {"username": request.user},
+        },
         "namespaceObject": {"metadata": {"labels": dict(request.labels)}},
         "variables": {},
     }

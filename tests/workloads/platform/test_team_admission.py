@@ -19,6 +19,7 @@ USER = 2001
 MEMBER = "arn:aws:sts::111122223333:assumed-role/Vision/me"
 OPERATOR = "system:serviceaccount:mpi-operator:mpi-operator"
 JOBS = "system:serviceaccount:kube-system:job-controller"
+COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 
 PODS, DEBUG = ("", "pods"), ("", "pods/ephemeralcontainers")
@@ -31,6 +32,11 @@ BY_JOB = "a pod on GPU nodes, by its devices"
 SEES = "each container of a pod on GPU nodes requests nvidia.com/gpu"
 SCHEDULER = "the scheduler chooses the node"
 QUEUE = "a job with GPUs waits in the queue"
+STAYS = "a pod on GPU nodes stays with its job"
+GRACE = "a pod on GPU nodes ends within"
+CONTROLLER = "a job with GPUs belongs to no other object"
+CLEANS = "the pods of a job with GPUs end with it"
+ENDS = "the pods of a job end with it"
 GROWN = "a job with GPUs that runs has the pods"
 KUEUE_STARTS = "Kueue alone starts a job with GPUs"
 
@@ -49,7 +55,8 @@ def mpi_job(gpus: int = 8, *, queue: str | None = "gpu", suspend: bool = True) -
     """Return an MPIJob as Kueue's webhook leaves it."""
     metadata = {"name": "train", "labels": {"kueue.x-k8s.io/queue-name": queue} if queue else {}}
     roles = {"Launcher": {"template": pod()}, "Worker": {"replicas": 2, "template": pod(gpus)}}
-    return {"metadata": metadata, "spec": {"runPolicy": {"suspend": suspend}, "mpiReplicaSpecs": roles}}
+    policy = {"suspend": suspend, "cleanPodPolicy": "Running"}
+    return {"metadata": metadata, "spec": {"runPolicy": policy, "mpiReplicaSpecs": roles}}
 
 
 def with_pods(made: dict[str, Any], number: int, image: str = "debian") -> dict[str, Any]:
@@ -69,13 +76,15 @@ def job(gpus: int = 8, *, queue: str | None = "gpu", suspend: bool = True) -> di
 
 def rejected(
     resource: tuple[str, str],
-    made: dict[str, Any],
+    made: dict[str, Any] | None,
     user: str = MEMBER,
     *,
     old: dict[str, Any] | None = None,
     labels: dict[str, str] = LABELS,
+    options: dict[str, Any] | None = None,
 ) -> list[str]:
-    return denials(POLICIES, Request(resource=resource, labels=labels, user=user, object=made, old=old))
+    request = Request(resource=resource, labels=labels, user=user, object=made, old=old, options=options or {})
+    return denials(POLICIES, request)
 
 
 def check(messages: list[str], wanted: str | None) -> None:
@@ -90,7 +99,8 @@ def test_kubernetes_knows_every_field(document: dict[str, Any]) -> None:
 
 def test_every_policy_is_bound() -> None:
     kinds = {name: {each["metadata"]["name"] for each in POLICIES if each["kind"].endswith(name)} for name in KINDS}
-    assert kinds["Policy"] == kinds["Binding"] == {"team-pods", "team-jobs", "team-mpijobs", "team-services"}
+    names = {f"team-{name}" for name in ("pods", "jobs", "mpijobs", "pod-deletions", "job-deletions", "services")}
+    assert kinds["Policy"] == kinds["Binding"] == names
 
 
 KINDS = ("Policy", "Binding")
@@ -259,6 +269,97 @@ def test_a_job_that_runs_gets_no_other_role() -> None:
     fewer = copy.deepcopy(running)
     del fewer["spec"]["mpiReplicaSpecs"]["Launcher"]
     check(rejected(RESOURCES["MPIJob"], running, old=fewer), GROWN)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wanted"), [(None, None, None), (1, 1, None), (4, 2, None), (1, 4, GROWN), (None, 4, GROWN)]
+)
+def test_an_indexed_job_that_runs_gets_no_more_completions(
+    before: int | None, after: int | None, wanted: str | None
+) -> None:
+    old, new = (with_pods(job(suspend=False), 4) for _ in range(2))
+    for made, completions in ((old, before), (new, after)):
+        made["spec"] |= {} if completions is None else {"completions": completions, "completionMode": "Indexed"}
+    check(rejected(RESOURCES["Job"], new, old=old), wanted)
+
+
+def owned(made: dict[str, Any], kind: str, *, controller: bool = True) -> dict[str, Any]:
+    owner = {"apiVersion": "v1", "kind": kind, "name": "a", "uid": "1", "controller": controller}
+    return made | {"metadata": {**made["metadata"], "ownerReferences": [owner]}}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_job_with_gpus_is_not_put_below_one_that_kueue_admitted(kind: str) -> None:
+    make = MAKERS[kind]
+    check(rejected(RESOURCES[kind], owned(make(), "MPIJob")), CONTROLLER)
+    running = make(suspend=False)
+    check(rejected(RESOURCES[kind], owned(running, "Job"), old=running), CONTROLLER)
+    check(rejected(RESOURCES[kind], owned(make(), "CronJob")), None)
+    check(rejected(RESOURCES[kind], owned(make(), "ConfigMap", controller=False)), None)
+    check(rejected(RESOURCES[kind], owned(make(0, queue=None, suspend=False), "MPIJob")), None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "wanted"), [({"cleanPodPolicy": "All"}, None), ({"cleanPodPolicy": "None"}, CLEANS), ({}, CLEANS)]
+)
+def test_workers_with_gpus_end_with_their_job(policy: dict[str, Any], wanted: str | None) -> None:
+    for suspend in (True, False):
+        made, old = mpi_job(suspend=suspend), mpi_job(suspend=suspend)
+        made["spec"]["runPolicy"] = {"suspend": suspend, **policy}
+        check(rejected(RESOURCES["MPIJob"], made, old=old), wanted)
+    check(rejected(RESOURCES["MPIJob"], made, KUEUE, old=old), None)
+
+
+def test_a_launcher_that_runs_does_not_grow_by_suspending_it() -> None:
+    launcher = owned(job(1, queue=None, suspend=False), "MPIJob")
+    check(rejected(RESOURCES["Job"], launcher, OPERATOR), None)
+    check(rejected(RESOURCES["Job"], owned(with_pods(job(1), 32), "MPIJob"), old=launcher), CONTROLLER)
+
+
+@pytest.mark.parametrize("changes", [{"labels": {}}, {"labels": {"batch.kubernetes.io/controller-uid": "2"}}])
+def test_a_pod_with_gpus_leaves_its_job_by_no_label(changes: dict[str, Any]) -> None:
+    metadata = {"name": "one", "labels": {"batch.kubernetes.io/controller-uid": "1"}}
+    old, new = ({**pod(8), "metadata": each} for each in (metadata, metadata | changes))
+    check(rejected(PODS, new, old=old), STAYS)
+    check(rejected(PODS, new, JOBS, old=old), None)
+    without = {**pod(), "metadata": metadata}
+    check(rejected(PODS, without | {"metadata": metadata | changes}, old=without), None)
+
+
+def test_a_pod_with_gpus_keeps_its_owner() -> None:
+    old = owned(pod(8), "Job")
+    check(rejected(PODS, pod(8), old=old), STAYS)
+    check(rejected(PODS, old, old=old), None)
+    check(rejected(PODS, pod(8), COLLECTOR, old=old), None)
+
+
+def test_the_job_of_a_launcher_with_gpus_is_deleted() -> None:
+    launcher = owned(job(1, queue=None, suspend=False), "MPIJob")
+    check(rejected(RESOURCES["Job"], launcher, COLLECTOR, old=launcher), None)
+
+
+@pytest.mark.parametrize(("seconds", "wanted"), [(100, None), (600, None), (601, GRACE), (10**9, GRACE)])
+def test_a_pod_with_gpus_ends_soon(seconds: int, wanted: str | None) -> None:
+    check(rejected(PODS, pod(8, terminationGracePeriodSeconds=seconds), JOBS), wanted)
+    check(rejected(PODS, pod(terminationGracePeriodSeconds=seconds)), None)
+    check(rejected(PODS, None, old=pod(8), options={"gracePeriodSeconds": seconds}), wanted)
+    check(rejected(PODS, None, old=pod(), options={"gracePeriodSeconds": seconds}), None)
+    check(rejected(PODS, None, old=pod(8)), None)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"propagationPolicy": "Background"}, None),
+        ({"propagationPolicy": "Foreground"}, None),
+        ({"propagationPolicy": "Orphan"}, ENDS),
+        ({"orphanDependents": True}, ENDS),
+        ({}, ENDS),
+    ],
+)
+def test_pods_do_not_outlive_their_job(kind: str, options: dict[str, Any], wanted: str | None) -> None:
+    check(rejected(RESOURCES[kind], None, old=MAKERS[kind](suspend=False), options=options), wanted)
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,13 @@ USER_LABEL = "training-cluster/user-id"
 # act as a service account of another.
 _JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 _KUEUE = f"system:serviceaccount:{KUEUE_NAMESPACE}:kueue-controller-manager"
+# It clears the references to owners that are gone.
+_GARBAGE_COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 
 _DEVICES = [GPU_RESOURCE, EFA_RESOURCE]
+
+# A pod that ends has its GPUs for so long, while Kueue counts them as free. Those of this project have 100 seconds.
+_LONGEST_GRACE_SECONDS = 600
 
 # NVIDIA's runtime gives a container the GPUs of this variable, which images of CUDA set to `all`, also one that
 # requests none (https://github.com/NVIDIA/k8s-device-plugin, `accept-nvidia-visible-devices-envvar-when-unprivileged`).
@@ -45,6 +50,8 @@ def team_admission(queue: str) -> list[dict[str, Any]]:
         *_policy("team-pods", [_rule("", ["pods", "pods/ephemeralcontainers"])], _POD_VARIABLES, _pod_rules()),
         *_job_policy(_JOB, queue),
         *_job_policy(_MPI_JOB, queue),
+        *_policy("team-pod-deletions", [_rule("", ["pods"], "DELETE")], {}, _POD_DELETION_RULES),
+        *_policy("team-job-deletions", _JOB_DELETIONS, {}, _JOB_DELETION_RULES),
         *_policy("team-services", [_rule("", ["services"])], {}, _SERVICE_RULES),
     ]
 
@@ -76,9 +83,9 @@ def _policy(
     ]
 
 
-def _rule(group: str, resources: list[str]) -> dict[str, Any]:
-    operations = ["CREATE", "UPDATE"]
-    return {"apiGroups": [group], "apiVersions": ["*"], "operations": operations, "resources": resources}
+def _rule(group: str, resources: list[str], *operations: str) -> dict[str, Any]:
+    requests = list(operations or ("CREATE", "UPDATE"))
+    return {"apiGroups": [group], "apiVersions": ["*"], "operations": requests, "resources": resources}
 
 
 def _given(path: str, condition: str) -> str:
@@ -134,6 +141,21 @@ def _sees_own_gpus(container: str) -> str:
     return f"{names_none} && ({requests} || {hidden})"
 
 
+def _same(path: str, empty: str) -> str:
+    """Return whether a field of an object is as before."""
+    now, before = (f"(has({each}.{path}) ? {each}.{path} : {empty})" for each in ("object", "oldObject"))
+    return f"{now} == {before}"
+
+
+def _short_grace(field: str) -> str:
+    return _given(field, f"{field} <= {_LONGEST_GRACE_SECONDS}")
+
+
+_GRACE_MESSAGE = (
+    f"a pod on GPU nodes ends within {_LONGEST_GRACE_SECONDS} seconds, as others wait for its GPUs: give "
+    "terminationGracePeriodSeconds, and --grace-period of kubectl delete, no more"
+)
+
 _POD_VARIABLES = {
     "debuggers": "has(object.spec.ephemeralContainers) ? object.spec.ephemeralContainers : []",
     "gpu": _on_gpu_nodes("object.spec"),
@@ -158,6 +180,16 @@ def _pod_rules() -> dict[str, str]:
         ),
         f"each container of a pod on GPU nodes requests {GPU_RESOURCE} and does not set {_VISIBLE_DEVICES}, or sets it "
         f"to {_NO_DEVICES}": f"!variables.gpu || ({all_containers} && {all_debuggers})",
+        # Its controller makes another for a pod that it does not find by them, and nothing would end this one.
+        "a pod on GPU nodes stays with its job: leave its labels and ownerReferences": (
+            "!variables.gpu || request.operation == 'CREATE' || variables.made_by_a_job || "
+            f"request.userInfo.username in ['{_KUEUE}', '{_GARBAGE_COLLECTOR}'] || "
+            f"({_same('metadata.labels', '{}')} && {_same('metadata.ownerReferences', '[]')})"
+        ),
+        _GRACE_MESSAGE: (
+            "!variables.gpu || request.operation == 'UPDATE' || "
+            f"{_short_grace('object.spec.terminationGracePeriodSeconds')}"
+        ),
         "the scheduler chooses the node of a pod: omit nodeName, and give a nodeSelector": (
             "request.operation == 'UPDATE' || !has(object.spec.nodeName) || object.spec.nodeName == ''"
         ),
@@ -192,6 +224,7 @@ class _KindOfJob:
         pods: The specs of its pods.
         suspend: Path of the field that holds it back.
         not_grown: Whether it has the pods of `oldObject`, or fewer.
+        pods_end: Whether its pods end with it.
     """
 
     group: str
@@ -199,6 +232,7 @@ class _KindOfJob:
     pods: str
     suspend: str
     not_grown: str
+    pods_end: str
 
 
 _JOB = _KindOfJob(
@@ -206,7 +240,11 @@ _JOB = _KindOfJob(
     "jobs",
     pods="[object.spec.template.spec]",
     suspend="spec.suspend",
-    not_grown=_not_more("object.spec", "oldObject.spec", "parallelism"),
+    # Kueue counts the smaller of the two, and completions of an Indexed job can grow up to parallelism.
+    not_grown=_not_more("object.spec", "oldObject.spec", "parallelism") + " && (has(object.spec.completions) ? "
+    "has(oldObject.spec.completions) && object.spec.completions <= oldObject.spec.completions : "
+    "!has(oldObject.spec.completions))",
+    pods_end="true",
 )
 _ROLES = "spec.mpiReplicaSpecs"
 _MPI_JOB = _KindOfJob(
@@ -216,6 +254,9 @@ _MPI_JOB = _KindOfJob(
     suspend="spec.runPolicy.suspend",
     not_grown=f"object.{_ROLES}.all(role, role in oldObject.{_ROLES} && "
     f"{_not_more(f'object.{_ROLES}[role]', f'oldObject.{_ROLES}[role]', 'replicas')})",
+    # The operator's default is None: the workers run on, and Kueue counts nothing of a job that ended.
+    pods_end="has(object.spec.runPolicy) && has(object.spec.runPolicy.cleanPodPolicy) && "
+    "object.spec.runPolicy.cleanPodPolicy in ['Running', 'All']",
 )
 
 
@@ -223,18 +264,29 @@ def _job_policy(kind: _KindOfJob, queue: str) -> list[dict[str, Any]]:
     """Return the policy of one kind of job."""
     labels = "object.metadata.labels"
     queued = f"has({labels}) && '{QUEUE_LABEL}' in {labels} && {labels}['{QUEUE_LABEL}'] == '{queue}'"
+    owners, no_controller = (
+        "object.metadata.ownerReferences",
+        "!has(owner.controller) || !owner.controller || owner.kind == 'CronJob'",
+    )
     ran = f"request.operation == 'UPDATE' && !{_suspended('oldObject', kind.suspend)}"
     variables = {
         "pods": kind.pods,
-        # An MPIJob with GPUs in its launcher has a Job of the operator.
+        # An MPIJob with GPUs in its launcher has a Job of the operator, whose deletion the garbage collector ends.
         "exempt": f"!variables.pods.exists(pod, {_on_gpu_nodes('pod')}) || "
-        f"request.userInfo.username in ['{_KUEUE}', '{MPI_OPERATOR_USER}']",
+        f"request.userInfo.username in ['{_KUEUE}', '{MPI_OPERATOR_USER}', '{_GARBAGE_COLLECTOR}']",
         "held": _suspended("object", kind.suspend),
     }
     rules = {
         _AS_TEAM_MESSAGE: f"variables.pods.all(pod, {_as_team('pod')})",
         f"a job with GPUs waits in the queue of the team: give it the label {QUEUE_LABEL}: {queue}": (
             f"variables.exempt || {queued}"
+        ),
+        # Kueue leaves the jobs of a job to its queue, and the operator starts a launcher that a user wrote.
+        "a job with GPUs belongs to no other object, unless a CronJob made it: omit its controller": (
+            f"variables.exempt || {_given(owners, f'{owners}.all(owner, {no_controller})')}"
+        ),
+        "the pods of a job with GPUs end with it: write cleanPodPolicy: Running in the runPolicy of an MPIJob": (
+            f"variables.exempt || {kind.pods_end}"
         ),
         "Kueue alone starts a job with GPUs, when the queue has room: leave it suspended": (
             f"variables.exempt || variables.held || {ran}"
@@ -245,6 +297,18 @@ def _job_policy(kind: _KindOfJob, queue: str) -> list[dict[str, Any]]:
     }
     return _policy(f"team-{kind.resource}", [_rule(kind.group, [kind.resource])], variables, rules)
 
+
+_OPTIONS = "request.options"
+_GIVEN_GRACE = _given(_OPTIONS, _short_grace(f"{_OPTIONS}.gracePeriodSeconds"))
+_POD_DELETION_RULES = {_GRACE_MESSAGE: f"!{_on_gpu_nodes('oldObject.spec')} || {_GIVEN_GRACE}"}
+_JOB_DELETIONS = [_rule(kind.group, [kind.resource], "DELETE") for kind in (_JOB, _MPI_JOB)]
+_JOB_DELETION_RULES = {
+    # Kubernetes keeps the pods of a Job where the request does not say it.
+    "the pods of a job end with it: delete it with the propagationPolicy Background or Foreground": (
+        f"has({_OPTIONS}) && has({_OPTIONS}.propagationPolicy) && "
+        f"{_OPTIONS}.propagationPolicy in ['Background', 'Foreground']"
+    )
+}
 
 _SERVICE_RULES = {
     "a Service with externalIPs takes the traffic of others to these addresses: omit externalIPs": _given(
