@@ -17,6 +17,12 @@ from training_workloads.validation import InputError, Problem
 
 __all__ = ["ClusterPlan", "plan_deployment"]
 
+# States in which CloudFormation rejects an update, with the way out. From ROLLBACK_COMPLETE, the end of a first
+# deployment that failed, 'cdk deploy' makes the stack anew.
+_STUCK = {
+    "UPDATE_ROLLBACK_FAILED": "fix the reason in its events, and run 'cdk rollback' for it",
+    "DELETE_FAILED": "delete it completely: 'trainctl cluster destroy', or 'cdk destroy'",
+}
 _UNKNOWN = "unknown-"
 _ELSEWHERE = "set AWS_PROFILE and AWS_REGION to where it is, and repeat"
 _ZONE = "Properties/AvailabilityZone"
@@ -105,9 +111,20 @@ def _with_zones(account: Account, stack: DeployedStack, template: Template, new:
 def _findings(account: Account, stacks: tuple[PlannedStack, ...], context: str | None) -> Iterator[Finding]:
     for stack in stacks:
         if stack.deployed:
+            yield from _state(stack.deployed)
             live = LiveCluster(account=account, stack=stack.deployed, context=context)
             for rule in RULES:
                 yield from _found(rule, stack, live)
+
+
+def _state(stack: DeployedStack) -> Iterator[Finding]:
+    """Yield the finding of a stack that cannot be updated in its state."""
+    if stack.status in _STUCK:
+        effect = f"it is {stack.status}, and CloudFormation updates it only after that is fixed"
+        yield Finding(outcome=REJECTED, subject=stack.name, effect=effect, remedy=_STUCK[stack.status])
+    elif stack.status.endswith("_IN_PROGRESS"):
+        effect = f"it is {stack.status}: its template may be that of the deployment which runs"
+        yield Finding(outcome=UNKNOWN, subject=stack.name, effect=effect, remedy="wait for its end, and plan again")
 
 
 def _found(rule: Rule, stack: PlannedStack, live: LiveCluster) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM
 from training_cluster.account.lustre_state import NO_LAG, LustreState
 from training_cluster.changes.planned_stack import NODE_GROUP, SUBNET, VPC, PlannedStack, group_name
 from training_cluster.changes.template_changes import ResourceChange, value_at
+from training_workloads.catalog import versions
 
 __all__ = ["LOST", "REJECTED", "RULES", "STOPS", "UNKNOWN", "Finding", "Jobs", "Live", "LiveNodeGroup", "Outcome"]
 
@@ -23,7 +24,12 @@ UNKNOWN: Final = "unknown"
 Outcome = Literal["lost", "rejected", "stops", "unknown"]
 
 _MANIFEST = "Custom::AWSCDK-EKS-KubernetesResource"
+_HELM_CHART = "Custom::AWSCDK-EKS-HelmChart"
 _DATA_REPOSITORY = "AWS::FSx::DataRepositoryAssociation"
+
+# The other charts of the platform define no kinds.
+_OTHERS = (versions.NVIDIA_DEVICE_PLUGIN, versions.EFA_DEVICE_PLUGIN, versions.CLUSTER_AUTOSCALER)
+_WITHOUT_DEFINITIONS = {each.chart for each in (*_OTHERS, versions.DCGM_EXPORTER)}
 
 # What is deleted with a resource, by its type.
 _DATA = {
@@ -156,23 +162,41 @@ def namespaces_and_definitions_are_deleted(stack: PlannedStack, live: Live) -> I
             yield Finding(outcome=LOST, subject=f"{kind} {name!r}", effect=effect, remedy=remedy)
 
 
+def releases_are_uninstalled(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """Helm deletes the definitions in the templates of a chart, and with these every object of their kinds."""
+    for change in stack.of_kind(_HELM_CHART):
+        release = change.old.get("Release") or change.logical_id
+        if change.action != "remove" or change.is_retained or release in _WITHOUT_DEFINITIONS:
+            continue
+        subject = f"Helm release {release!r}"
+        if release == versions.KUEUE.chart:
+            effect = "uninstalled, with every queue and workload of Kueue: jobs that wait in a queue stay suspended"
+            remedy = "let the jobs of the queue end first; 'kubectl get workloads -A' lists them"
+            yield Finding(outcome=LOST, subject=subject, effect=effect, keys=("job_queue",), remedy=remedy)
+        else:
+            effect = "uninstalled; definitions in its templates go, with every object of their kinds"
+            remedy = (
+                f"find them in the output of 'helm get manifest {release} -n {change.old.get('Namespace', 'default')}'"
+            )
+            yield Finding(outcome=UNKNOWN, subject=subject, effect=effect, remedy=remedy)
+
+
 def volumes_change(stack: PlannedStack, live: Live) -> Iterator[Finding]:
     """Kubernetes changes the source of no volume; the apply fails, and with it the deployment."""
     replaced = {each.logical_id for each in stack.changes if each.action == "replace"}
-    for change in stack.of_kind(_MANIFEST):
-        if change.action != "update":
-            continue
-        new = {_identity(each): each for each in _documents(change.new, replaced)}
-        for document in _documents(change.old):
-            after = new.get(_identity(document))
-            if document.get("kind") == "PersistentVolume" and after and _source(after) != _source(document):
-                name = document["metadata"]["name"]
-                remedy = (
-                    f"let the jobs that mount it end, and run 'kubectl delete pvc {name}' in each namespace and "
-                    f"'kubectl delete pv {name}' before the deployment"
-                )
-                effect = "has another source, and Kubernetes does not change that of a volume that exists"
-                yield Finding(outcome=REJECTED, subject=f"PersistentVolume {name!r}", effect=effect, remedy=remedy)
+    # A volume may move to another manifest, which is applied before the deployed one is deleted.
+    changes = list(stack.of_kind(_MANIFEST))
+    new = {_identity(each): each for change in changes for each in _documents(change.new, replaced)}
+    for document in (each for change in changes for each in _documents(change.old)):
+        after = new.get(_identity(document))
+        if document.get("kind") == "PersistentVolume" and after and _source(after) != _source(document):
+            name = document["metadata"]["name"]
+            remedy = (
+                f"let the jobs that mount it end, and run 'kubectl delete pvc {name}' in each namespace and "
+                f"'kubectl delete pv {name}' before the deployment"
+            )
+            effect = "has another source, and Kubernetes does not change that of a volume that exists"
+            yield Finding(outcome=REJECTED, subject=f"PersistentVolume {name!r}", effect=effect, remedy=remedy)
 
 
 def _source(volume: Mapping[str, Any]) -> Any:
@@ -197,6 +221,19 @@ def _placeholder(function: Any, replaced: set[str]) -> str:
 def _identity(document: Mapping[str, Any]) -> tuple[Any, ...]:
     metadata = document.get("metadata", {})
     return document.get("kind"), metadata.get("namespace"), metadata.get("name")
+
+
+def identities_are_fixed(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """CloudFormation changes neither the type of a resource nor the function of a custom resource."""
+    for change in stack.changes:
+        effect = ""
+        if change.before and change.after and change.before["Type"] != change.after["Type"]:
+            effect = f"its type changes from {change.before['Type']}, which CloudFormation does not allow"
+        elif change.action != "create" and "ServiceToken" in change.paths:
+            effect = "its function changes (ServiceToken), which CloudFormation does not allow"
+        if effect:
+            remedy = "give its construct another id: the new one is made, and then the deployed one deleted"
+            yield Finding(outcome=REJECTED, subject=stack.title(change), effect=effect, remedy=remedy)
 
 
 def names_are_taken(stack: PlannedStack, live: Live) -> Iterator[Finding]:
@@ -398,6 +435,8 @@ Rule = Callable[[PlannedStack, Live], Iterator[Finding]]
 RULES: tuple[Rule, ...] = (
     data_is_deleted,
     namespaces_and_definitions_are_deleted,
+    releases_are_uninstalled,
+    identities_are_fixed,
     names_are_taken,
     addresses_are_taken,
     cluster_stays_in_its_vpc,

@@ -236,6 +236,37 @@ def test_the_source_of_a_volume_does_not_change() -> None:
     assert outcomes(old, {"Volume": manifest(volume("fs-2"))}) == ["rejected"]
 
 
+def test_a_volume_that_moves_to_another_manifest_is_applied_before_the_deployed_one_is_deleted() -> None:
+    assert outcomes({"Volume": manifest(volume("fs-1"))}, {"Other": manifest(volume("fs-2"))}) == ["rejected"]
+    assert outcomes({"Volume": manifest(volume("fs-1"))}, {"Other": manifest(volume("fs-1"))}) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"), [("kueue", ["lost"]), ("cluster-autoscaler", []), ("kuberay", ["unknown"])]
+)
+def test_a_release_takes_the_definitions_of_its_chart_with_it(release: str, expected: list[str]) -> None:
+    old = {"Chart": resource("Custom::AWSCDK-EKS-HelmChart", Release=release, Namespace="platform", Values="a")}
+    assert outcomes(old, {}) == expected
+    assert outcomes({"Chart": old["Chart"] | {"DeletionPolicy": "Retain"}}, {}) == []
+    assert outcomes(old, {"Chart": resource("Custom::AWSCDK-EKS-HelmChart", Release=release, Values="b")}) == []
+
+
+def test_cloudformation_keeps_the_type_and_the_function_of_a_resource() -> None:
+    one, other = ({"A": resource(kind)} for kind in ("Custom::One", "Custom::Other"))
+    assert outcomes(one, other) == ["rejected"]
+    old, new = ({"A": resource("Custom::One", ServiceToken=function)} for function in ("arn:1", "arn:2"))
+    (found,) = findings(old, new)
+    assert (found.outcome, found.effect) == (
+        "rejected",
+        "its function changes (ServiceToken), which CloudFormation does not allow",
+    )
+    # A function that is replaced has another ARN.
+    custom = resource("Custom::One", ServiceToken={"Fn::GetAtt": ["F", "Arn"]})
+    first, second = ({"F": resource("AWS::Lambda::Function", FunctionName=name), "A": custom} for name in "ab")
+    assert outcomes(first, second) == ["rejected"]
+    assert outcomes(old, {}) == []
+
+
 def test_a_volume_follows_a_file_system_that_is_replaced() -> None:
     text = json.dumps([volume("ID")])
     joined: dict[str, Any] = {"Fn::Join": ["", [text.partition("ID")[0], {"Ref": "Lustre"}, text.partition("ID")[2]]]}
@@ -251,4 +282,7 @@ def test_an_export_that_another_stack_imports_stays() -> None:
     (found,) = of_templates(with_export, {}, live)
     assert (found.outcome, found.subject, found.effect) == ("rejected", "export stack:a", "Other imports it")
     assert of_templates(with_export, {}) == []
+    named = {"Outputs": {"A": {"Export": {"Name": {"Fn::Sub": "${AWS::StackName}-a"}}}}}
+    (found,) = of_templates(named, {}, Cluster(importing={"TrainingClusterStack-a": ["Other"]}))
+    assert found.subject == "export TrainingClusterStack-a"
     assert of_templates(with_export, with_export, live) == []

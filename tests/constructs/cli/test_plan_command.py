@@ -72,10 +72,12 @@ def write(folder: Path, resources: dict[str, Any], **more: Any) -> None:
     (folder / f"{STACK}.template.json").write_text(json.dumps({"Resources": resources, **more}))
 
 
-def answer_stack(account: StubbedAccount, resources: dict[str, Any], **more: Any) -> None:
+def answer_stack(
+    account: StubbedAccount, resources: dict[str, Any], status: str = "CREATE_COMPLETE", **more: Any
+) -> None:
     account.answer_identity()
     ids = {name: (each["Type"], f"training/{name}") for name, each in resources.items()}
-    account.answer_stack({**ids, "Cluster": ("AWS::EKS::Cluster", "training")})
+    account.answer_stack({**ids, "Cluster": ("AWS::EKS::Cluster", "training")}, status=status)
     body = json.dumps({"Resources": resources, **more})
     account.answer(
         "cloudformation", "get_template", {"TemplateBody": body}, {"StackName": STACK, "TemplateStage": "Original"}
@@ -217,6 +219,22 @@ def test_what_the_app_prints_is_not_a_part_of_the_plan(
     assert capfd.readouterr() == ("", "the app prints\n")
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("UPDATE_ROLLBACK_FAILED", "1 rejected; do not deploy it like this"),
+        ("UPDATE_IN_PROGRESS", "1 that could not be read; nothing is known to be lost"),
+        ("UPDATE_ROLLBACK_COMPLETE", "no changes; nothing is lost, and AWS takes it"),
+    ],
+)
+@pytest.mark.usefixtures("app")
+def test_a_stack_is_updated_in_some_states_only(
+    status: str, words: str, account: StubbedAccount, command: Command
+) -> None:
+    answer_stack(account, {"Group": group("4")}, status)
+    assert command("plan").out.endswith(f"{words}\n")
+
+
 def test_the_app_runs_as_the_cli_runs_it(account: StubbedAccount, command: Command, app: Path) -> None:
     settings = {"app": "python3 app.py", "context": {"zone": "mine", "max_size": "4"}}
     (app / "cdk.context.json").write_text(json.dumps({"zone": "looked up", "subnets": ["subnet-1"]}))
@@ -240,6 +258,17 @@ def test_many_changes_of_one_kind_are_counted(account: StubbedAccount, command: 
     assert "EC2 Route Table training/T1" in out
     assert "and 3 more of this type" in out
     assert "training/T2" not in out
+
+
+@pytest.mark.usefixtures("app")
+def test_a_retained_resource_is_not_counted_with_deleted_ones(account: StubbedAccount, command: Command) -> None:
+    manifest = "Custom::AWSCDK-EKS-KubernetesResource"
+    deployed: dict[str, Any] = {f"N{n}": {"Type": manifest, "Properties": {"Manifest": "[]"}} for n in range(3)}
+    deployed["N2"]["DeletionPolicy"] = "Retain"
+    answer_stack(account, {"Group": group("4"), **deployed})
+    rows = [line.split() for line in command("plan").out.splitlines()]
+    assert "- AWSCDK-EKS-KubernetesResource N2 stays in the cluster -".split() in rows
+    assert "- AWSCDK-EKS-KubernetesResource N1 -".split() in rows
 
 
 def test_the_page_has_every_rule_and_every_permission(root: Path) -> None:
