@@ -122,8 +122,8 @@ class PlannedStack:
     def _instance_types(self, group: ResourceChange) -> str:
         properties = group.old or group.new
         resources = (self.old if group.old else self.new).get("Resources", {})
-        name = properties.get("LaunchTemplate", {}).get("Id", {}).get("Ref", "")
-        in_template = value_at(resources.get(name, {}), "Properties/LaunchTemplateData/InstanceType")
+        name = value_at(properties, "LaunchTemplate/Id/Ref")
+        in_template = value_at(resources.get(name), "Properties/LaunchTemplateData/InstanceType")
         return ", ".join(properties.get("InstanceTypes") or filter(None, [in_template])) or "an unknown type"
 
 

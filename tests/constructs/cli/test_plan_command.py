@@ -123,6 +123,14 @@ def test_nodes_that_stop_are_named_with_their_jobs(
     assert out.endswith("Plan: 1 to update; 1 with nodes that stop; nothing is lost, and AWS takes it\n")
 
 
+def test_a_node_group_of_a_cluster_of_another_stack_is_read(account: StubbedAccount) -> None:
+    stack = deployed_stack.DeployedStack(name=STACK, arn="arn", status="UPDATE_COMPLETE", outputs={}, resources=())
+    answer_group(account, 2)
+    found = live_cluster.LiveCluster(account=account, stack=stack).node_group("training/Group")
+    assert found is not None
+    assert found.desired == 2
+
+
 @pytest.mark.usefixtures("app")
 def test_a_missing_permission_is_a_finding(account: StubbedAccount, command: Command) -> None:
     answer_stack(account, {"Group": group("4")})
