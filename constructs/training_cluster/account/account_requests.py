@@ -37,6 +37,15 @@ class Account:
         """
         return str(self.ask("sts", "get_caller_identity")["Arn"])
 
+    @property
+    def number(self) -> str:
+        """The account's number, of 12 digits.
+
+        Raises:
+            AwsError: As for `identity`.
+        """
+        return self.identity.split(":")[4]
+
     @cached_property
     def region(self) -> str:
         """The region."""

@@ -3,56 +3,104 @@
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from training_cluster.account.account_requests import Account
 from training_cluster.changes.template_changes import Template
 from training_workloads.validation import InputError, Problem, Problems, check
 
-__all__ = ["app_templates"]
+__all__ = ["AppStack", "app_stacks"]
 
 _FILE = "cdk.json"
 
+# The values that the app has looked up in the account, such as the subnets of a VPC; the CLI writes it.
+_LOOKED_UP = "cdk.context.json"
 
-def app_templates(folder: Path, context: Mapping[str, str], app: str | None = None) -> dict[str, Template]:
-    """Run an app as the CDK's CLI does, and return its templates by the name of the stack.
+# An app may print, and a program reads the plan from stdout.
+_STDERR = 2
+
+_STACK = "aws:cloudformation:stack"
+_STAGE = "cdk:cloud-assembly"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AppStack:
+    """A stack of the app.
+
+    Attributes:
+        name: Its name.
+        template: Its template.
+        environment: Its account and region, `aws://111122223333/us-west-2`; `aws://unknown-account/unknown-region`
+            where the credentials decide.
+    """
+
+    name: str
+    template: Template
+    environment: str
+
+
+def app_stacks(folder: Path, context: Mapping[str, str], account: Account, app: str | None = None) -> list[AppStack]:
+    """Run an app as the CDK's CLI does, and return its stacks, those of its stages too.
 
     Args:
         folder: The folder with `cdk.json`.
         context: Values of the option `-c`.
+        account: The account, which the app may take as its default.
         app: Command of the app, or a folder that `cdk synth` has written. Default: that of `cdk.json`.
 
     Raises:
         InputError: There is no app, or it ends with an error, which it has printed.
+        AwsError: There are no valid credentials.
     """
     settings = _settings(folder / _FILE, needs_app=app is None)
     command = app or settings["app"]
     if (folder / command).is_dir():
-        return _templates(folder / command)
+        return list(_stacks(folder / command))
     with TemporaryDirectory() as output:
-        # https://docs.aws.amazon.com/cdk/v2/guide/context.html, and the CLI's source for the two variables.
-        values = {**settings.get("context", {}), "aws:cdk:disable-asset-staging": True, **context}
-        environment = {**os.environ, "CDK_OUTDIR": output, "CDK_CONTEXT_JSON": json.dumps(values)}
-        ended = subprocess.run(command, shell=True, cwd=folder, env=environment, check=False)
+        environment = {
+            **os.environ,
+            "CDK_DEFAULT_ACCOUNT": account.number,
+            "CDK_DEFAULT_REGION": account.region,
+            "CDK_OUTDIR": output,
+            "CDK_CONTEXT_JSON": json.dumps(_context(folder, settings, context)),
+        }
+        ended = subprocess.run(command, shell=True, cwd=folder, env=environment, stdout=_STDERR, check=False)
         check(_ended_well(command, ended.returncode))
-        return _templates(Path(output))
+        return list(_stacks(Path(output)))
+
+
+def _context(folder: Path, settings: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of the app's context, the more specific ones last.
+
+    https://docs.aws.amazon.com/cdk/v2/guide/context.html; the CLI's source has its own values.
+    """
+    looked_up = _read(folder / _LOOKED_UP) if (folder / _LOOKED_UP).exists() else {}
+    # With it the CDK adds the resource CDKMetadata.
+    reports = {"aws:cdk:version-reporting": True} if settings.get("versionReporting", True) else {}
+    return {**looked_up, **settings.get("context", {}), **reports, "aws:cdk:disable-asset-staging": True, **given}
 
 
 def _settings(file: Path, *, needs_app: bool) -> dict[str, Any]:
-    if not needs_app and not file.exists():
-        return {}
-    try:
-        settings = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not file.exists():
+        if not needs_app:
+            return {}
         fix = "run it in the folder of your app, beside cdk.json, or give '--app'"
-        raise InputError(Problem(path=("app",), given=str(file), allowed="there is no such file", fix=fix)) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file} cannot be read: {error}; correct it") from None
+        raise InputError(Problem(path=("app",), given=str(file), allowed="there is no such file", fix=fix))
+    settings = _read(file)
     if not isinstance(settings, dict) or (needs_app and not isinstance(settings.get("app"), str)):
         raise InputError(f'{file} has no text "app"; add the command of your app, such as "app": "python app.py"')
     return settings
+
+
+def _read(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} cannot be read: {error}; correct it") from None
 
 
 def _ended_well(command: str, code: int) -> Problems:
@@ -61,16 +109,17 @@ def _ended_well(command: str, code: int) -> Problems:
         yield Problem(path=("app",), given=command, allowed=allowed, fix="correct what it has printed")
 
 
-def _templates(folder: Path) -> dict[str, Template]:
+def _stacks(folder: Path) -> Iterator[AppStack]:
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         allowed, fix = "it has no manifest.json", "give a folder that 'cdk synth' has written, or the app's command"
         raise InputError(Problem(path=("app",), given=str(folder), allowed=allowed, fix=fix)) from None
-    stacks = (each for each in manifest["artifacts"].items() if each[1]["type"] == "aws:cloudformation:stack")
-    return {
-        stack["properties"].get("stackName", name): json.loads(
-            (folder / stack["properties"]["templateFile"]).read_text(encoding="utf-8")
-        )
-        for name, stack in stacks
-    }
+    for id, artifact in manifest["artifacts"].items():
+        properties = artifact.get("properties", {})
+        if artifact["type"] == _STAGE:
+            yield from _stacks(folder / properties["directoryName"])
+        elif artifact["type"] == _STACK:
+            template = json.loads((folder / properties["templateFile"]).read_text(encoding="utf-8"))
+            name = properties.get("stackName", id)
+            yield AppStack(name=name, template=template, environment=artifact["environment"])

@@ -1,20 +1,30 @@
 """The plan of a deployment: the changes of each stack and their effects; nothing is changed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from training_cluster.account.account_requests import Account
 from training_cluster.account.deployed_stack import DeployedStack, find_stack
 from training_cluster.account.deployed_template import deployed_template
+from training_cluster.changes.assembly import AppStack
 from training_cluster.changes.findings import LOST, REJECTED, RULES, UNKNOWN, Finding, Rule
 from training_cluster.changes.live_cluster import LiveCluster
 from training_cluster.changes.planned_stack import SUBNET, PlannedStack
 from training_cluster.changes.template_changes import Template, value_at
 from training_workloads.aws.errors import NoPermissionError, RequestError
 from training_workloads.cluster.failures import ClusterError
+from training_workloads.validation import InputError, Problem
 
 __all__ = ["ClusterPlan", "plan_deployment"]
 
+# States in which CloudFormation rejects an update, with the way out. From ROLLBACK_COMPLETE, the end of a first
+# deployment that failed, 'cdk deploy' makes the stack anew.
+_STUCK = {
+    "UPDATE_ROLLBACK_FAILED": "fix the reason in its events, and run 'cdk rollback' for it",
+    "DELETE_FAILED": "delete it completely: 'trainctl cluster destroy', or 'cdk destroy'",
+}
+_UNKNOWN = "unknown-"
+_ELSEWHERE = "set AWS_PROFILE and AWS_REGION to where it is, and repeat"
 _ZONE = "Properties/AvailabilityZone"
 
 
@@ -36,21 +46,37 @@ class ClusterPlan:
         return not any(each.outcome in (LOST, REJECTED) for each in self.findings)
 
 
-def plan_deployment(account: Account, templates: Mapping[str, Template], context: str | None) -> ClusterPlan:
-    """Compare the deployed stacks with the templates of the app.
+def plan_deployment(account: Account, stacks: Sequence[AppStack], context: str | None) -> ClusterPlan:
+    """Compare the deployed stacks with those of the app.
 
     Args:
         account: The account.
-        templates: The new templates by the name of the stack.
+        stacks: The stacks of the app.
         context: Context of the kubeconfig. Default: the current one.
 
     Raises:
+        InputError: Every stack is of another account or region.
         AwsError: AWS cannot be asked, or the stacks cannot be read.
     """
     # First: without credentials no stack can be read.
-    _ = account.identity
-    stacks = tuple(_planned(account, name, template) for name, template in templates.items())
-    return ClusterPlan(stacks=stacks, findings=tuple(_findings(account, stacks, context)))
+    here = f"aws://{account.number}/{account.region}"
+    elsewhere = [each for each in stacks if not _is_here(each, here)]
+    if elsewhere and len(elsewhere) == len(stacks):
+        given, allowed = elsewhere[0].environment, f"your credentials are of {here}"
+        raise InputError(Problem(path=("env",), given=given, allowed=allowed, fix=_ELSEWHERE))
+    planned = tuple(_planned(account, each.name, each.template) for each in stacks if each not in elsewhere)
+    unknown = (_not_here(each, here) for each in elsewhere)
+    return ClusterPlan(stacks=planned, findings=(*_findings(account, planned, context), *unknown))
+
+
+def _is_here(stack: AppStack, here: str) -> bool:
+    pairs = zip(stack.environment.split("/"), here.split("/"), strict=True)
+    return all(given == own or given.startswith(_UNKNOWN) for given, own in pairs)
+
+
+def _not_here(stack: AppStack, here: str) -> Finding:
+    effect = f"not compared: it is of {stack.environment}, and your credentials are of {here}"
+    return Finding(outcome=UNKNOWN, subject=stack.name, effect=effect, remedy=_ELSEWHERE)
 
 
 def _planned(account: Account, name: str, template: Template) -> PlannedStack:
@@ -85,9 +111,20 @@ def _with_zones(account: Account, stack: DeployedStack, template: Template, new:
 def _findings(account: Account, stacks: tuple[PlannedStack, ...], context: str | None) -> Iterator[Finding]:
     for stack in stacks:
         if stack.deployed:
+            yield from _state(stack.deployed)
             live = LiveCluster(account=account, stack=stack.deployed, context=context)
             for rule in RULES:
                 yield from _found(rule, stack, live)
+
+
+def _state(stack: DeployedStack) -> Iterator[Finding]:
+    """Yield the finding of a stack that cannot be updated in its state."""
+    if stack.status in _STUCK:
+        effect = f"it is {stack.status}, and CloudFormation updates it only after that is fixed"
+        yield Finding(outcome=REJECTED, subject=stack.name, effect=effect, remedy=_STUCK[stack.status])
+    elif stack.status.endswith("_IN_PROGRESS"):
+        effect = f"it is {stack.status}: its template may be that of the deployment which runs"
+        yield Finding(outcome=UNKNOWN, subject=stack.name, effect=effect, remedy="wait for its end, and plan again")
 
 
 def _found(rule: Rule, stack: PlannedStack, live: LiveCluster) -> Iterator[Finding]:

@@ -1,15 +1,16 @@
 """The effects of a deployment that a person must know before it: lost data, rejected updates, nodes that stop."""
 
 import ipaddress
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM
 from training_cluster.account.lustre_state import NO_LAG, LustreState
+from training_cluster.changes.manifests import documents, object_identity, volume_source
 from training_cluster.changes.planned_stack import NODE_GROUP, SUBNET, VPC, PlannedStack, group_name
 from training_cluster.changes.template_changes import ResourceChange, value_at
+from training_workloads.catalog import versions
 
 __all__ = ["LOST", "REJECTED", "RULES", "STOPS", "UNKNOWN", "Finding", "Jobs", "Live", "LiveNodeGroup", "Outcome"]
 
@@ -23,7 +24,12 @@ UNKNOWN: Final = "unknown"
 Outcome = Literal["lost", "rejected", "stops", "unknown"]
 
 _MANIFEST = "Custom::AWSCDK-EKS-KubernetesResource"
+_HELM_CHART = "Custom::AWSCDK-EKS-HelmChart"
 _DATA_REPOSITORY = "AWS::FSx::DataRepositoryAssociation"
+
+# The other charts of the platform define no kinds.
+_OTHERS = (versions.NVIDIA_DEVICE_PLUGIN, versions.EFA_DEVICE_PLUGIN, versions.CLUSTER_AUTOSCALER)
+_WITHOUT_DEFINITIONS = {each.chart for each in (*_OTHERS, versions.DCGM_EXPORTER)}
 
 # What is deleted with a resource, by its type.
 _DATA = {
@@ -141,10 +147,10 @@ def namespaces_and_definitions_are_deleted(stack: PlannedStack, live: Live) -> I
     for change in stack.of_kind(_MANIFEST):
         if change.action == "create" or change.is_retained:
             continue
-        kept = {_identity(each) for each in _documents(change.new)}
-        for document in _documents(change.old):
+        kept = {object_identity(each) for each in documents(change.new)}
+        for document in documents(change.old):
             kind, name = document.get("kind"), document.get("metadata", {}).get("name")
-            if _identity(document) in kept:
+            if object_identity(document) in kept:
                 continue
             if kind == "Namespace":
                 effect = "deleted, with every job, claim and object in it"
@@ -156,16 +162,35 @@ def namespaces_and_definitions_are_deleted(stack: PlannedStack, live: Live) -> I
             yield Finding(outcome=LOST, subject=f"{kind} {name!r}", effect=effect, remedy=remedy)
 
 
+def releases_are_uninstalled(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """Helm deletes the definitions in the templates of a chart, and with these every object of their kinds."""
+    for change in stack.of_kind(_HELM_CHART):
+        release = change.old.get("Release") or change.logical_id
+        if change.action != "remove" or change.is_retained or release in _WITHOUT_DEFINITIONS:
+            continue
+        subject = f"Helm release {release!r}"
+        if release == versions.KUEUE.chart:
+            effect = "uninstalled, with every queue and workload of Kueue: jobs that wait in a queue stay suspended"
+            remedy = "let the jobs of the queue end first; 'kubectl get workloads -A' lists them"
+            yield Finding(outcome=LOST, subject=subject, effect=effect, keys=("job_queue",), remedy=remedy)
+        else:
+            effect = "uninstalled; definitions in its templates go, with every object of their kinds"
+            remedy = (
+                f"find them in the output of 'helm get manifest {release} -n {change.old.get('Namespace', 'default')}'"
+            )
+            yield Finding(outcome=UNKNOWN, subject=subject, effect=effect, remedy=remedy)
+
+
 def volumes_change(stack: PlannedStack, live: Live) -> Iterator[Finding]:
     """Kubernetes changes the source of no volume; the apply fails, and with it the deployment."""
     replaced = {each.logical_id for each in stack.changes if each.action == "replace"}
     for change in stack.of_kind(_MANIFEST):
         if change.action != "update":
             continue
-        new = {_identity(each): each for each in _documents(change.new, replaced)}
-        for document in _documents(change.old):
-            after = new.get(_identity(document))
-            if document.get("kind") == "PersistentVolume" and after and _source(after) != _source(document):
+        new = {object_identity(each): each for each in documents(change.new, replaced)}
+        for document in documents(change.old):
+            after = new.get(object_identity(document))
+            if document.get("kind") == "PersistentVolume" and after and volume_source(after) != volume_source(document):
                 name = document["metadata"]["name"]
                 remedy = (
                     f"let the jobs that mount it end, and run 'kubectl delete pvc {name}' in each namespace and "
@@ -175,28 +200,40 @@ def volumes_change(stack: PlannedStack, live: Live) -> Iterator[Finding]:
                 yield Finding(outcome=REJECTED, subject=f"PersistentVolume {name!r}", effect=effect, remedy=remedy)
 
 
-def _source(volume: Mapping[str, Any]) -> Any:
-    return volume["spec"].get("csi")
+def objects_move(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """A new manifest makes its objects before the deployed manifest that has them is deleted, with them.
+
+    It creates them, and fails for one that exists, or with `Overwrite` applies them:
+    https://github.com/aws/aws-cdk/pull/12053 and https://github.com/aws/aws-cdk/issues/33406
+    """
+    owners = {
+        object_identity(document): change
+        for change in stack.of_kind(_MANIFEST)
+        if change.action == "remove"
+        for document in documents(change.old)
+    }
+    for change in (each for each in stack.of_kind(_MANIFEST) if each.action == "create"):
+        for identity in filter(owners.__contains__, map(object_identity, documents(change.new))):
+            subject = f"{identity[0]} {identity[2]!r}"
+            if change.new.get("Overwrite") not in (True, "true"):
+                effect = "a new manifest creates it, which fails: the deployed one has it until it is deleted"
+                yield Finding(outcome=REJECTED, subject=subject, effect=effect, remedy=_SEPARATE)
+            elif owners[identity].deletes:
+                effect = "a new manifest applies it, and then it is deleted with the deployed manifest"
+                yield Finding(outcome=LOST, subject=subject, effect=effect, remedy=_SEPARATE)
 
 
-def _documents(properties: Mapping[str, Any], replaced: set[str] | None = None) -> list[dict[str, Any]]:
-    """Return the objects of a manifest; a value that only the deployment knows is its function's text."""
-    manifest = properties.get("Manifest", "[]")
-    if isinstance(manifest, Mapping):
-        parts = manifest.get("Fn::Join", ["", []])[1]
-        manifest = "".join(part if isinstance(part, str) else _placeholder(part, replaced or set()) for part in parts)
-    documents: list[dict[str, Any]] = json.loads(manifest)
-    return documents
-
-
-def _placeholder(function: Any, replaced: set[str]) -> str:
-    text = json.dumps(function, sort_keys=True).replace('"', "'")
-    return f"{text} (new)" if any(f"'{each}'" in text for each in replaced) else text
-
-
-def _identity(document: Mapping[str, Any]) -> tuple[Any, ...]:
-    metadata = document.get("metadata", {})
-    return document.get("kind"), metadata.get("namespace"), metadata.get("name")
+def identities_are_fixed(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """CloudFormation changes neither the type of a resource nor the function of a custom resource."""
+    for change in stack.changes:
+        effect = ""
+        if change.before and change.after and change.before["Type"] != change.after["Type"]:
+            effect = f"its type changes from {change.before['Type']}, which CloudFormation does not allow"
+        elif change.action != "create" and "ServiceToken" in change.paths:
+            effect = "its function changes (ServiceToken), which CloudFormation does not allow"
+        if effect:
+            remedy = "give its construct another id: the new one is made, and then the deployed one deleted"
+            yield Finding(outcome=REJECTED, subject=stack.title(change), effect=effect, remedy=remedy)
 
 
 def names_are_taken(stack: PlannedStack, live: Live) -> Iterator[Finding]:
@@ -297,7 +334,7 @@ def data_repositories_overlap(stack: PlannedStack, live: Live) -> Iterator[Findi
     systems = {each.logical_id for each in stack.of_kind(FILE_SYSTEM) if each.action == "replace"}
     for change in stack.of_kind(_DATA_REPOSITORY):
         folder = change.new.get("FileSystemPath")
-        on_new = change.new.get("FileSystemId", {}).get("Ref") in systems if change.action == "replace" else True
+        on_new = value_at(change.new, "FileSystemId/Ref") in systems if change.action == "replace" else True
         if not on_new and folder == change.old.get("FileSystemPath"):
             effect = f"the folder {folder} has a data repository until the deployed one is deleted"
             subject, keys = stack.title(change), ("lustre.data_repositories",)
@@ -398,10 +435,13 @@ Rule = Callable[[PlannedStack, Live], Iterator[Finding]]
 RULES: tuple[Rule, ...] = (
     data_is_deleted,
     namespaces_and_definitions_are_deleted,
+    releases_are_uninstalled,
+    identities_are_fixed,
     names_are_taken,
     addresses_are_taken,
     cluster_stays_in_its_vpc,
     exports_are_imported,
+    objects_move,
     volumes_change,
     storage_shrinks,
     data_repositories_overlap,

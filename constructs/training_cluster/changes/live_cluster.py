@@ -36,7 +36,9 @@ class LiveCluster:
 
     def node_group(self, id: str) -> LiveNodeGroup | None:
         """Return a node group by its physical id, `cluster/name`; None if there is none."""
-        names = {"clusterName": self.stack.cluster_name, "nodegroupName": id.rpartition("/")[2]}
+        # The cluster of a node group may be of another stack.
+        cluster, _, name = id.rpartition("/")
+        names = {"clusterName": cluster or self.stack.cluster_name, "nodegroupName": name}
         found = self.account.find("eks", "describe_nodegroup", "ResourceNotFoundException", **names)
         if found is None:
             return None

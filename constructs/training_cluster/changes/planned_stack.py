@@ -1,5 +1,6 @@
 """A stack as it is deployed and as it will be, in the words of cluster.yaml."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -88,7 +89,7 @@ class PlannedStack:
     @cached_property
     def removed_exports(self) -> list[str]:
         """The exports that the new template lacks."""
-        old, new = (_exports(each) for each in (self.old, self.new))
+        old, new = (_exports(each, self.name) for each in (self.old, self.new))
         return sorted(old - new)
 
     def keys(self, change: ResourceChange) -> tuple[str, ...]:
@@ -113,15 +114,16 @@ class PlannedStack:
             return f"node group {group_name(change)!r} of {self._instance_types(change)}"
         if change.kind.startswith("Custom::"):
             return f"{change.kind.removeprefix('Custom::')} {change.logical_id}"
-        _, service, kind = change.kind.split("::")
+        # A module has a fourth part: AWS::S3::Bucket::MODULE.
+        service, kind = change.kind.split("::")[1:3]
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind)
         return f"{service} {words} {self.physical_id(change)}"
 
     def _instance_types(self, group: ResourceChange) -> str:
         properties = group.old or group.new
         resources = (self.old if group.old else self.new).get("Resources", {})
-        name = properties.get("LaunchTemplate", {}).get("Id", {}).get("Ref", "")
-        in_template = value_at(resources.get(name, {}), "Properties/LaunchTemplateData/InstanceType")
+        name = value_at(properties, "LaunchTemplate/Id/Ref")
+        in_template = value_at(resources.get(name), "Properties/LaunchTemplateData/InstanceType")
         return ", ".join(properties.get("InstanceTypes") or filter(None, [in_template])) or "an unknown type"
 
 
@@ -139,5 +141,13 @@ def group_name(change: ResourceChange) -> str:
     return str(properties.get("Labels", {}).get(NODE_GROUP_LABEL, SYSTEM_GROUP))
 
 
-def _exports(template: Mapping[str, Any]) -> set[str]:
-    return {each["Export"]["Name"] for each in template.get("Outputs", {}).values() if "Export" in each}
+def _exports(template: Mapping[str, Any], stack: str) -> set[str]:
+    names = (each["Export"]["Name"] for each in template.get("Outputs", {}).values() if "Export" in each)
+    return {_export(name, stack) for name in names}
+
+
+def _export(name: Any, stack: str) -> str:
+    """Return the name of an export; of a function, only the stack's name is known here, and else its text."""
+    if isinstance(name, Mapping) and isinstance(name.get("Fn::Sub"), str):
+        return str(name["Fn::Sub"]).replace("${AWS::StackName}", stack)
+    return name if isinstance(name, str) else json.dumps(name, sort_keys=True)

@@ -1,6 +1,7 @@
 """The changes that CloudFormation makes to a stack: the deployed template compared with the new one."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,9 @@ _BY_HAND = {"AWS::FSx::FileSystem": ("StorageType", *(f"LustreConfiguration/{eac
 
 # Attributes of a resource that an update changes; all others are those of its identity.
 _OF_THE_VERSION = {"LatestVersionNumber", "DefaultVersionNumber"}
+
+# A reference in the text of `Fn::Sub`, `${Id}` or `${Id.Attribute}`; `${!Literal}` is none.
+_IN_TEXT = re.compile(r"\$\{([^!}.][^}.]*)(?:\.([^}]+))?\}")
 
 _KEPT = ("Retain", "RetainExceptOnCreate")
 
@@ -179,6 +183,10 @@ def _references(value: Any) -> Iterator[tuple[str, str]]:
             given = value["Fn::GetAtt"]
             id, attribute = given if isinstance(given, list) else given.split(".", 1)
             yield id, attribute
+        elif "Fn::Sub" in value:
+            text, *names = value["Fn::Sub"] if isinstance(value["Fn::Sub"], list) else [value["Fn::Sub"]]
+            yield from _IN_TEXT.findall(text)
+            yield from _references(names)
         else:
             for each in value.values():
                 yield from _references(each)

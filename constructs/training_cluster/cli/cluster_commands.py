@@ -92,14 +92,15 @@ def plan(command: str | None, override: tuple[str, ...], context: str | None, as
     deployed templates, the node groups, the exports of Lustre and the jobs.
     """
     from training_cluster.account.account_requests import Account
-    from training_cluster.changes.assembly import app_templates
+    from training_cluster.changes.assembly import app_stacks
     from training_cluster.changes.cluster_plan import plan_deployment
     from training_cluster.cli.plan_output import plan_as_data, print_plan
     from training_workloads.cli.cluster_output import print_json
 
-    templates = app_templates(Path(), _overrides(override), command)
+    account = Account()
     with failures_as_lines():
-        found = plan_deployment(Account(), templates, context)
+        stacks = app_stacks(Path(), _overrides(override), account, command)
+        found = plan_deployment(account, stacks, context)
     if as_json:
         print_json(plan_as_data(found))
     else:

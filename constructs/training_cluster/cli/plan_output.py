@@ -26,6 +26,8 @@ _ENDS: dict[Outcome, str] = {
 # Of one kind of change that many resources have, such as another tag, this many are named.
 _MOST_ALIKE = 2
 
+_OF_KUBERNETES = "Custom::AWSCDK-EKS-"
+
 _PRICE = "EstimatedCostPerHour"
 
 
@@ -80,13 +82,14 @@ def _print_stack(stack: PlannedStack) -> None:
 def _rows(stack: PlannedStack) -> Iterator[list[str]]:
     alike: dict[tuple[Any, ...], list[ResourceChange]] = {}
     for change in stack.changes:
-        alike.setdefault((change.action, change.kind, change.paths), []).append(change)
-    for (action, _, paths), changes in alike.items():
+        alike.setdefault((change.action, change.kind, change.paths, change.is_retained), []).append(change)
+    for (action, kind, paths, is_retained), changes in alike.items():
+        place = "cluster" if kind.startswith(_OF_KUBERNETES) else "account"
+        effect = f"stays in the {place}" if is_retained else ", ".join(paths)
         for change in changes[:_MOST_ALIKE]:
-            kept = "stays in the account" if change.is_retained else ""
-            yield [_MARKS[action], stack.title(change), kept or ", ".join(paths), _keys(stack.keys(change))]
+            yield [_MARKS[action], stack.title(change), effect, _keys(stack.keys(change))]
         if (more := len(changes) - _MOST_ALIKE) > 0:
-            yield [_MARKS[action], f"and {more} more of this type", ", ".join(paths), ""]
+            yield [_MARKS[action], f"and {more} more of this type", effect, ""]
 
 
 def _keys(keys: Iterable[str]) -> str:

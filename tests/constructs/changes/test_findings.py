@@ -111,6 +111,15 @@ def test_an_update_of_a_node_group(new: dict[str, Any], live: Cluster, expected:
     assert outcomes(NODES, new, live) == expected
 
 
+def test_a_launch_template_of_another_stack() -> None:
+    old, new = {"Group": group()}, {"Group": group()}
+    for each in (old, new):
+        each["Group"]["Properties"]["LaunchTemplate"] = {"Id": "lt-0123456789abcdef0", "Version": "1"}
+    new["Group"]["Properties"]["CapacityType"] = "SPOT"
+    (found,) = findings(old, new)
+    assert found.subject == "node group 'gpu' of an unknown type"
+
+
 def test_the_nodes_of_a_capacity_block_are_not_updated_one_after_the_other() -> None:
     old = {**NODES, "Group": group(CapacityType="CAPACITY_BLOCK")}
     new = {**old, "Template": launch_template(UserData="x")}
@@ -206,16 +215,17 @@ def test_a_file_system_grows_only() -> None:
 
 
 def test_a_folder_has_one_data_repository() -> None:
-    def repository(path: str, folder: str = "/") -> dict[str, Any]:
+    def repository(path: str, folder: str = "/", system: Any = None) -> dict[str, Any]:
         given: dict[str, Any] = {
             "FileSystemPath": folder,
             "DataRepositoryPath": path,
-            "FileSystemId": {"Ref": "Lustre"},
+            "FileSystemId": system or {"Ref": "Lustre"},
         }
         return {"Lustre": lustre(), "Link": resource("AWS::FSx::DataRepositoryAssociation", **given)}
 
     assert outcomes(repository("s3://a"), repository("s3://b")) == ["rejected"]
     assert outcomes(repository("s3://a", "/a"), repository("s3://a", "/b")) == []
+    assert outcomes(repository("s3://a", system="fs-1"), repository("s3://b", system="fs-1")) == ["rejected"]
     on_new = repository("s3://b") | {"Lustre": lustre(zone="b")}
     assert outcomes(repository("s3://a"), on_new) == ["lost"]
 
@@ -236,6 +246,43 @@ def test_the_source_of_a_volume_does_not_change() -> None:
     assert outcomes(old, {"Volume": manifest(volume("fs-2"))}) == ["rejected"]
 
 
+def test_an_object_that_moves_to_another_manifest_is_made_before_the_deployed_one_is_deleted() -> None:
+    old = {"A": manifest(object_("ServiceAccount", "trainer"))}
+    (found,) = findings(old, {"B": manifest(object_("ServiceAccount", "trainer"))})
+    assert (found.outcome, found.subject) == ("rejected", "ServiceAccount 'trainer'")
+    assert outcomes(old, {"B": manifest(object_("ServiceAccount", "other"))}) == []
+    over = {"B": manifest(object_("ServiceAccount", "trainer"))}
+    over["B"]["Properties"]["Overwrite"] = True
+    assert outcomes(old, over) == ["lost"]
+    assert outcomes({"A": old["A"] | {"DeletionPolicy": "Retain"}}, over) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"), [("kueue", ["lost"]), ("cluster-autoscaler", []), ("kuberay", ["unknown"])]
+)
+def test_a_release_takes_the_definitions_of_its_chart_with_it(release: str, expected: list[str]) -> None:
+    old = {"Chart": resource("Custom::AWSCDK-EKS-HelmChart", Release=release, Namespace="platform", Values="a")}
+    assert outcomes(old, {}) == expected
+    assert outcomes({"Chart": old["Chart"] | {"DeletionPolicy": "Retain"}}, {}) == []
+    assert outcomes(old, {"Chart": resource("Custom::AWSCDK-EKS-HelmChart", Release=release, Values="b")}) == []
+
+
+def test_cloudformation_keeps_the_type_and_the_function_of_a_resource() -> None:
+    one, other = ({"A": resource(kind)} for kind in ("Custom::One", "Custom::Other"))
+    assert outcomes(one, other) == ["rejected"]
+    old, new = ({"A": resource("Custom::One", ServiceToken=function)} for function in ("arn:1", "arn:2"))
+    (found,) = findings(old, new)
+    assert (found.outcome, found.effect) == (
+        "rejected",
+        "its function changes (ServiceToken), which CloudFormation does not allow",
+    )
+    # A function that is replaced has another ARN.
+    custom = resource("Custom::One", ServiceToken={"Fn::GetAtt": ["F", "Arn"]})
+    first, second = ({"F": resource("AWS::Lambda::Function", FunctionName=name), "A": custom} for name in "ab")
+    assert outcomes(first, second) == ["rejected"]
+    assert outcomes(old, {}) == []
+
+
 def test_a_volume_follows_a_file_system_that_is_replaced() -> None:
     text = json.dumps([volume("ID")])
     joined: dict[str, Any] = {"Fn::Join": ["", [text.partition("ID")[0], {"Ref": "Lustre"}, text.partition("ID")[2]]]}
@@ -251,4 +298,12 @@ def test_an_export_that_another_stack_imports_stays() -> None:
     (found,) = of_templates(with_export, {}, live)
     assert (found.outcome, found.subject, found.effect) == ("rejected", "export stack:a", "Other imports it")
     assert of_templates(with_export, {}) == []
+    named = {"Outputs": {"A": {"Export": {"Name": {"Fn::Sub": "${AWS::StackName}-a"}}}}}
+    (found,) = of_templates(named, {}, Cluster(importing={"TrainingClusterStack-a": ["Other"]}))
+    assert found.subject == "export TrainingClusterStack-a"
     assert of_templates(with_export, with_export, live) == []
+
+
+def test_a_module_has_a_title() -> None:
+    stack = PlannedStack(name="A", deployed=None, old={}, new={"Resources": {"M": resource("My::S3::Bucket::MODULE")}})
+    assert [stack.title(each) for each in stack.changes] == ["S3 Bucket M"]

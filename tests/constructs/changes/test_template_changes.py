@@ -117,3 +117,14 @@ def test_both_notations_of_an_attribute_are_read() -> None:
         old = template(Address=resource("AWS::EC2::EIP", Address="a"), Nat=nat)
         new = template(Address=resource("AWS::EC2::EIP", Address="b"), Nat=nat)
         assert changes(old, new)["Nat"].action == "replace"
+
+
+@pytest.mark.parametrize(
+    "text", ["arn/${Address}", "${A}/${Address.AllocationId}", ["${Name}", {"Name": {"Ref": "Address"}}]]
+)
+def test_a_reference_in_a_text_is_followed(text: Any) -> None:
+    nat = resource("AWS::EC2::NatGateway", AllocationId={"Fn::Sub": text})
+    old = template(Address=resource("AWS::EC2::EIP", Address="a"), Nat=nat)
+    assert changes(old, template(Address=resource("AWS::EC2::EIP", Address="b"), Nat=nat))["Nat"].action == "replace"
+    literal = resource("AWS::EC2::NatGateway", AllocationId={"Fn::Sub": "${!Address}"})
+    assert "Nat" not in changes(old | template(Nat=literal), template(Address=VPC, Nat=literal))

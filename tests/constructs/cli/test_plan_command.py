@@ -12,6 +12,7 @@ from tests.constructs.account.stubbed_account import StubbedAccount
 from tests.constructs.account.test_preflight import actions
 from training_cluster.account import account_requests, cluster_state, deployed_stack, deployed_template, lustre_state
 from training_cluster.changes import cluster_plan, live_cluster
+from training_cluster.changes.assembly import app_stacks
 from training_cluster.changes.findings import RULES
 
 STACK = "TrainingClusterStack"
@@ -19,14 +20,18 @@ STACK = "TrainingClusterStack"
 # Writes what an app of the CDK writes, from the templates beside it.
 APP = """
 import json, os, pathlib, shutil
+print("the app prints")
+ANY = "aws://unknown-account/unknown-region"
 out = pathlib.Path(os.environ["CDK_OUTDIR"])
+(pathlib.Path() / "context.txt").write_text(os.environ["CDK_CONTEXT_JSON"])
+(pathlib.Path() / "env.txt").write_text(os.environ["CDK_DEFAULT_ACCOUNT"] + " " + os.environ["CDK_DEFAULT_REGION"])
 context = json.loads(os.environ["CDK_CONTEXT_JSON"])
 artifacts = {"Tree": {"type": "cdk:tree"}}
 for file in pathlib.Path().glob("*.template.json"):
     text = file.read_text().replace("MAX_SIZE", context.get("max_size", "4"))
     (out / file.name).write_text(text)
-    properties = {"templateFile": file.name}
-    artifacts[file.name.partition(".")[0]] = {"type": "aws:cloudformation:stack", "properties": properties}
+    artifact = {"type": "aws:cloudformation:stack", "properties": {"templateFile": file.name}}
+    artifacts[file.name.partition(".")[0]] = {**artifact, "environment": os.environ.get("ENVIRONMENT", ANY)}
 (out / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
 """
 
@@ -46,6 +51,11 @@ def subnet(zone: Any) -> dict[str, Any]:
     return {"Type": "AWS::EC2::Subnet", "Properties": given}
 
 
+def artifact(name: str, environment: str = "aws://unknown-account/unknown-region") -> dict[str, Any]:
+    properties = {"templateFile": "x.template.json", "stackName": name}
+    return {"type": "aws:cloudformation:stack", "properties": properties, "environment": environment}
+
+
 PRICED = {"EstimatedCostPerHour": {"Value": "1.00 USD"}}
 
 
@@ -62,10 +72,12 @@ def write(folder: Path, resources: dict[str, Any], **more: Any) -> None:
     (folder / f"{STACK}.template.json").write_text(json.dumps({"Resources": resources, **more}))
 
 
-def answer_stack(account: StubbedAccount, resources: dict[str, Any], **more: Any) -> None:
+def answer_stack(
+    account: StubbedAccount, resources: dict[str, Any], status: str = "CREATE_COMPLETE", **more: Any
+) -> None:
     account.answer_identity()
     ids = {name: (each["Type"], f"training/{name}") for name, each in resources.items()}
-    account.answer_stack({**ids, "Cluster": ("AWS::EKS::Cluster", "training")})
+    account.answer_stack({**ids, "Cluster": ("AWS::EKS::Cluster", "training")}, status=status)
     body = json.dumps({"Resources": resources, **more})
     account.answer(
         "cloudformation", "get_template", {"TemplateBody": body}, {"StackName": STACK, "TemplateStage": "Original"}
@@ -109,6 +121,14 @@ def test_nodes_that_stop_are_named_with_their_jobs(
     assert rows[2] == "~ node group 'gpu' of p4d.24xlarge ScalingConfig/MaxSize node_groups.gpu.max_size".split()
     assert "its desired size becomes 0: 2 of 2 nodes stop" in out
     assert out.endswith("Plan: 1 to update; 1 with nodes that stop; nothing is lost, and AWS takes it\n")
+
+
+def test_a_node_group_of_a_cluster_of_another_stack_is_read(account: StubbedAccount) -> None:
+    stack = deployed_stack.DeployedStack(name=STACK, arn="arn", status="UPDATE_COMPLETE", outputs={}, resources=())
+    answer_group(account, 2)
+    found = live_cluster.LiveCluster(account=account, stack=stack).node_group("training/Group")
+    assert found is not None
+    assert found.desired == 2
 
 
 @pytest.mark.usefixtures("app")
@@ -155,17 +175,85 @@ def test_a_folder_of_cdk_synth_is_read(account: StubbedAccount, command: Command
     (app / "cdk.json").unlink()
     (app / "cdk.out").mkdir()
     (app / f"{STACK}.template.json").rename(app / "cdk.out/x.template.json")
+    account.answer_identity()
     for given in ("none", "cdk.out"):
         code, _, err = command("plan", "--app", given)
         assert code == 2, err
     assert "'app' is 'cdk.out', but it has no manifest.json; give a folder that 'cdk synth' has written" in err
-    artifact = {
-        "type": "aws:cloudformation:stack",
-        "properties": {"templateFile": "x.template.json", "stackName": STACK},
-    }
-    (app / "cdk.out/manifest.json").write_text(json.dumps({"artifacts": {"Id": artifact}}))
+    (app / "cdk.out/manifest.json").write_text(json.dumps({"artifacts": {"Id": artifact(STACK)}}))
     answer_stack(account, {"Group": group("MAX_SIZE")})
     assert command("plan", "--app", "cdk.out").code == 0
+
+
+def test_the_stacks_of_a_stage_are_planned_too(account: StubbedAccount, command: Command, app: Path) -> None:
+    stage = app / "cdk.out/assembly-Prod"
+    stage.mkdir(parents=True)
+    (app / f"{STACK}.template.json").rename(stage / "x.template.json")
+    inside = {"type": "cdk:cloud-assembly", "properties": {"directoryName": stage.name}}
+    (app / "cdk.out/manifest.json").write_text(json.dumps({"artifacts": {"Prod": inside}}))
+    (stage / "manifest.json").write_text(json.dumps({"artifacts": {"Id": artifact(STACK)}}))
+    answer_stack(account, {"Group": group("MAX_SIZE")})
+    assert command("plan", "--app", "cdk.out").out.startswith(f"{STACK}: no changes")
+    account.all_asked()
+
+
+def test_a_stack_of_another_region_is_not_compared_with_this_one(
+    account: StubbedAccount, command: Command, app: Path
+) -> None:
+    (app / "cdk.out").mkdir()
+    (app / f"{STACK}.template.json").rename(app / "cdk.out/x.template.json")
+    other = artifact("Other", "aws://unknown-account/us-east-1")
+    mine = artifact(STACK, "aws://111122223333/us-west-2")
+    manifest = app / "cdk.out/manifest.json"
+    manifest.write_text(json.dumps({"artifacts": {"A": other, "B": mine}}))
+    answer_stack(account, {"Group": group("MAX_SIZE")})
+    code, out, _ = command("plan", "--app", "cdk.out")
+    assert code == 0
+    assert "not compared: it is of aws://unknown-account/us-east-1, and your credentials are of aws://111122" in out
+    assert out.endswith("nothing is known to be lost\n")
+    manifest.write_text(json.dumps({"artifacts": {"A": other}}))
+    account.answer_identity()
+    code, _, err = command("plan", "--app", "cdk.out")
+    assert code == 2
+    assert "'env' is 'aws://unknown-account/us-east-1', but your credentials are of aws://111122223333/us-west-2" in err
+
+
+def test_what_the_app_prints_is_not_a_part_of_the_plan(
+    account: StubbedAccount, app: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    account.answer_identity()
+    (stack,) = app_stacks(app, {}, account)
+    assert stack.name == STACK
+    assert capfd.readouterr() == ("", "the app prints\n")
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("UPDATE_ROLLBACK_FAILED", "1 rejected; do not deploy it like this"),
+        ("UPDATE_IN_PROGRESS", "1 that could not be read; nothing is known to be lost"),
+        ("UPDATE_ROLLBACK_COMPLETE", "no changes; nothing is lost, and AWS takes it"),
+    ],
+)
+@pytest.mark.usefixtures("app")
+def test_a_stack_is_updated_in_some_states_only(
+    status: str, words: str, account: StubbedAccount, command: Command
+) -> None:
+    answer_stack(account, {"Group": group("4")}, status)
+    assert command("plan").out.endswith(f"{words}\n")
+
+
+def test_the_app_runs_as_the_cli_runs_it(account: StubbedAccount, command: Command, app: Path) -> None:
+    settings = {"app": "python3 app.py", "context": {"zone": "mine", "max_size": "4"}}
+    (app / "cdk.context.json").write_text(json.dumps({"zone": "looked up", "subnets": ["subnet-1"]}))
+    for reporting in (True, False):
+        (app / "cdk.json").write_text(json.dumps({**settings, "versionReporting": reporting}))
+        answer_stack(account, {"Group": group("4")})
+        assert json.loads(command("plan", "--json").out)["safe"]
+        context = json.loads((app / "context.txt").read_text())
+        assert (context["zone"], context["subnets"]) == ("mine", ["subnet-1"])
+        assert context.get("aws:cdk:version-reporting", False) == reporting
+    assert (app / "env.txt").read_text() == "111122223333 us-west-2"
 
 
 def test_many_changes_of_one_kind_are_counted(account: StubbedAccount, command: Command, app: Path) -> None:
@@ -178,6 +266,17 @@ def test_many_changes_of_one_kind_are_counted(account: StubbedAccount, command: 
     assert "EC2 Route Table training/T1" in out
     assert "and 3 more of this type" in out
     assert "training/T2" not in out
+
+
+@pytest.mark.usefixtures("app")
+def test_a_retained_resource_is_not_counted_with_deleted_ones(account: StubbedAccount, command: Command) -> None:
+    manifest = "Custom::AWSCDK-EKS-KubernetesResource"
+    deployed: dict[str, Any] = {f"N{n}": {"Type": manifest, "Properties": {"Manifest": "[]"}} for n in range(3)}
+    deployed["N2"]["DeletionPolicy"] = "Retain"
+    answer_stack(account, {"Group": group("4"), **deployed})
+    rows = [line.split() for line in command("plan").out.splitlines()]
+    assert "- AWSCDK-EKS-KubernetesResource N2 stays in the cluster -".split() in rows
+    assert "- AWSCDK-EKS-KubernetesResource N1 -".split() in rows
 
 
 def test_the_page_has_every_rule_and_every_permission(root: Path) -> None:
@@ -209,7 +308,10 @@ def test_the_page_has_every_rule_and_every_permission(root: Path) -> None:
         ('{"app": "exit 3"}', "error: 'app' is 'exit 3', but it ended with exit code 3; correct what it has printed"),
     ],
 )
-def test_an_app_that_cannot_be_run(settings: str | None, message: str, command: Command, tmp_path: Path) -> None:
+def test_an_app_that_cannot_be_run(
+    settings: str | None, message: str, account: StubbedAccount, command: Command, tmp_path: Path
+) -> None:
+    account.answer_identity()
     if settings is not None:
         (tmp_path / "cdk.json").write_text(settings)
     code, _, err = command("plan")
