@@ -42,12 +42,11 @@ class TrainingDataStack(Stack):
         self.key = TrainingKey(self, "Key")
         self.bucket = TrainingBucket(self, "Bucket", encryption_key=self.key)
         self.repository = ImageRepository(self, "Images", encryption_key=self.key)
-        self.image_build = ImageBuild(
-            self, "ImageBuild", repository=self.repository, bucket=self.bucket, encryption_key=self.key
-        )
+        self.image_build = ImageBuild(self, "ImageBuild", repository=self.repository, encryption_key=self.key)
         if monthly_budget_usd is not None and email is not None:
             TrainingBudget(self, "Budget", monthly_usd=monthly_budget_usd, email=email)
         CfnOutput(self, "BucketName", value=self.bucket.bucket_name)
         CfnOutput(self, "ImageRepositoryUri", value=self.repository.repository_uri)
         CfnOutput(self, "ImageBuildProject", value=self.image_build.project_name)
+        CfnOutput(self, "ImageSourceBucket", value=self.image_build.sources.bucket_name)
         CfnOutput(self, "KeyArn", value=self.key.key_arn)

@@ -9,7 +9,7 @@ from stacks import TrainingDataStack
 
 
 def test_key_bucket_and_images_outlive_the_stack(data_template: assertions.Template) -> None:
-    for kind, number in (("AWS::KMS::Key", 1), ("AWS::S3::Bucket", 2), ("AWS::ECR::Repository", 1)):
+    for kind, number in (("AWS::KMS::Key", 1), ("AWS::S3::Bucket", 3), ("AWS::ECR::Repository", 1)):
         resources = data_template.find_resources(kind).values()
         assert len(resources) == number, kind
         for resource in resources:
@@ -29,7 +29,7 @@ def test_the_key_encrypts_objects_and_images(data_template: assertions.Template)
 
 def test_the_outputs_name_them(data_template: assertions.Template) -> None:
     outputs = data_template.to_json()["Outputs"]
-    assert {"BucketName", "ImageBuildProject", "ImageRepositoryUri", "KeyArn"} <= set(outputs)
+    assert {"BucketName", "ImageBuildProject", "ImageSourceBucket", "ImageRepositoryUri", "KeyArn"} <= set(outputs)
 
 
 def test_its_attributes_are_the_resources() -> None:

@@ -6,17 +6,23 @@ from aws_cdk import Duration
 from aws_cdk import aws_codebuild as codebuild
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from training_cluster.checks import Bucket, Key, Repository
+from training_cluster.checks import Key, Repository
 from training_cluster.identity.folder_access import allow_key_through_s3
 from training_cluster.log_group import log_group
+from training_cluster.storage.training_bucket import PRIVATE_AND_KEPT, retain_policy
 from training_cluster.suppressions import suppress, suppress_wildcard
 from training_workloads.keywords import checked
 
 __all__ = ["ImageBuild"]
 
-_SOURCE: Final = "images/source.zip"
+_SOURCE: Final = "source.zip"
+
+# A build reads its upload at its start.
+_UPLOADS_KEPT = Duration.days(1)
 
 # Horovod takes 10 minutes on 2 cores, and a base with CUDA has about 10 GB.
 _COMPUTER = codebuild.ComputeType.LARGE
@@ -37,6 +43,10 @@ class ImageBuild(codebuild.Project):
     """A CodeBuild project that builds a Dockerfile and pushes the image; `trainctl image build` starts it.
 
     Nothing starts it by itself, and it costs nothing while it does not run.
+
+    Attributes:
+        sources: The bucket of the uploaded folders, beside it in the tree with the id `<id>Sources`. An upload lives a
+            day. No file system mirrors it: every job can read the files of one.
     """
 
     @checked
@@ -46,25 +56,23 @@ class ImageBuild(codebuild.Project):
         id: str,
         *,
         repository: Repository,
-        bucket: Bucket,
         encryption_key: Key | None = None,
     ) -> None:
         """Define the project.
 
         Args:
             repository: Where it pushes images.
-            bucket: Versioned bucket of the folders, which are uploaded as `images/source.zip`.
-            encryption_key: Key of the logs and of the build's files. Default: keys of CloudWatch and of S3.
+            encryption_key: Key of the uploads, the logs and the build's files. Default: keys of S3 and CloudWatch.
 
         Raises:
             InputError: An argument is of another type.
         """
-        self._bucket = bucket
+        self.sources = _sources(scope, f"{id}Sources", encryption_key)
         self._logs = log_group(scope, f"{id}Logs", key=encryption_key)
         super().__init__(
             scope,
             id,
-            source=codebuild.Source.s3(bucket=bucket, path=_SOURCE),
+            source=codebuild.Source.s3(bucket=self.sources, path=_SOURCE),
             build_spec=codebuild.BuildSpec.from_object(_build_spec()),
             environment=_environment(repository),
             encryption_key=encryption_key,
@@ -84,7 +92,7 @@ class ImageBuild(codebuild.Project):
         A build may be started with other commands: the grantee can do what the role of the build can, which is to read
         the uploaded folder, to write its log and to push images.
         """
-        self._bucket.grant_put(grantee, _SOURCE)
+        self.sources.grant_put(grantee, _SOURCE)
         self._logs.grant_read(grantee)
         return iam.Grant.add_to_principal(
             grantee=grantee,
@@ -96,15 +104,35 @@ class ImageBuild(codebuild.Project):
         """Define the role of a build: read the folder, write its log, push the image."""
         role = iam.Role(scope, id, assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"))
         source = iam.PolicyStatement(
-            actions=["s3:GetObject", "s3:GetObjectVersion"], resources=[self._bucket.arn_for_objects(_SOURCE)]
+            actions=["s3:GetObject", "s3:GetObjectVersion"], resources=[self.sources.arn_for_objects(_SOURCE)]
         )
         role.add_to_policy(source)
-        allow_key_through_s3(role, self._bucket.encryption_key, write=False)
+        allow_key_through_s3(role, self.sources.encryption_key, write=False)
         self._logs.grant_write(role)
         # A Dockerfile may start from an image of the repository.
         repository.grant_pull_push(role)
         suppress_wildcard(role, "ECR's token has no resource: ecr:GetAuthorizationToken", "*")
         return role
+
+
+def _sources(scope: Construct, id: str, key: kms.IKey | None) -> s3.Bucket:
+    bucket = s3.Bucket(
+        scope,
+        id,
+        **PRIVATE_AND_KEPT,
+        encryption=s3.BucketEncryption.KMS if key else s3.BucketEncryption.S3_MANAGED,
+        encryption_key=key,
+        lifecycle_rules=[
+            s3.LifecycleRule(
+                expiration=_UPLOADS_KEPT,
+                noncurrent_version_expiration=_UPLOADS_KEPT,
+                abort_incomplete_multipart_upload_after=_UPLOADS_KEPT,
+            )
+        ],
+    )
+    retain_policy(bucket)
+    suppress(bucket, "an upload lives a day, and the log of its build names it", "AwsSolutions-S1", "CKV_AWS_18")
+    return bucket
 
 
 def _build_spec() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import suppress
 from training_workloads.keywords import checked
 
-__all__ = ["TrainingBucket"]
+__all__ = ["PRIVATE_AND_KEPT", "TrainingBucket", "retain_policy"]
 
 # A checkpoint that a later one replaced is an old version: a month is enough to notice a mistake.
 _OLD_VERSIONS_KEPT = Duration.days(30)
@@ -26,7 +26,8 @@ _TIDY = s3.LifecycleRule(
     expired_object_delete_marker=True,
 )
 
-_PRIVATE_AND_KEPT: dict[str, Any] = {
+#: The properties of every bucket.
+PRIVATE_AND_KEPT: dict[str, Any] = {
     "block_public_access": s3.BlockPublicAccess.BLOCK_ALL,
     "enforce_ssl": True,
     "versioned": True,
@@ -57,7 +58,7 @@ class TrainingBucket(s3.Bucket):
         super().__init__(
             scope,
             id,
-            **_PRIVATE_AND_KEPT,
+            **PRIVATE_AND_KEPT,
             encryption=s3.BucketEncryption.KMS if encryption_key else s3.BucketEncryption.S3_MANAGED,
             encryption_key=encryption_key,
             # One data key for many objects: small files cost no KMS request each.
@@ -66,8 +67,8 @@ class TrainingBucket(s3.Bucket):
             server_access_logs_bucket=self.access_logs,
             server_access_logs_prefix="training/",
         )
-        _retain_policy(self)
-        _retain_policy(self.access_logs)
+        retain_policy(self)
+        retain_policy(self.access_logs)
         export_always(self, self.bucket_name, self.bucket_arn)
 
 
@@ -75,7 +76,7 @@ def _access_logs(scope: Construct, id: str) -> s3.Bucket:
     bucket = s3.Bucket(
         scope,
         id,
-        **_PRIVATE_AND_KEPT,
+        **PRIVATE_AND_KEPT,
         # S3 writes access logs into no bucket with a KMS key:
         # https://docs.aws.amazon.com/AmazonS3/latest/userguide/enable-server-access-logging.html
         encryption=s3.BucketEncryption.S3_MANAGED,
@@ -85,7 +86,7 @@ def _access_logs(scope: Construct, id: str) -> s3.Bucket:
     return bucket
 
 
-def _retain_policy(bucket: s3.Bucket) -> None:
+def retain_policy(bucket: s3.Bucket) -> None:
     """Retain the policy too: a bucket without it would accept plain-text requests."""
     if bucket.policy:
         bucket.policy.apply_removal_policy(RemovalPolicy.RETAIN)

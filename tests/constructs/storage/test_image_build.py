@@ -9,7 +9,7 @@ from aws_cdk import aws_codebuild as codebuild
 from aws_cdk import aws_iam as iam
 
 from tests.constructs.site import properties
-from training_cluster import ImageBuild, ImageRepository, TrainingBucket, TrainingKey
+from training_cluster import ImageBuild, ImageRepository, TrainingKey
 from training_workloads.validation import InputError
 
 
@@ -20,7 +20,7 @@ def stack() -> cdk.Stack:
 
 def define(stack: cdk.Stack, **more: Any) -> ImageBuild:
     repository = ImageRepository(stack, "Images")
-    return ImageBuild(stack, "Build", repository=repository, bucket=TrainingBucket(stack, "Bucket"), **more)
+    return ImageBuild(stack, "Build", repository=repository, **more)
 
 
 def actions(policy: dict[str, Any]) -> set[str]:
@@ -32,7 +32,7 @@ def test_it_builds_the_uploaded_folder_and_pushes_the_image(stack: cdk.Stack) ->
     assert isinstance(define(stack), codebuild.Project)
     (project,) = properties(assertions.Template.from_stack(stack), "AWS::CodeBuild::Project")
     assert project["Source"]["Type"] == "S3"
-    assert json.dumps(project["Source"]["Location"]).endswith('"/images/source.zip"]]}')
+    assert json.dumps(project["Source"]["Location"]).endswith('"/source.zip"]]}')
     phases = json.loads(project["Source"]["BuildSpec"])["phases"]
     assert phases["pre_build"]["commands"][0].startswith("aws ecr get-login-password | docker login")
     assert 'docker push "$REPOSITORY:$TAG"' in phases["build"]["commands"][0]
@@ -43,9 +43,7 @@ def test_it_builds_the_uploaded_folder_and_pushes_the_image(stack: cdk.Stack) ->
 
 
 def test_a_build_decrypts_through_s3_alone(stack: cdk.Stack) -> None:
-    key = TrainingKey(stack, "Key")
-    bucket = TrainingBucket(stack, "Bucket", encryption_key=key)
-    ImageBuild(stack, "Build", repository=ImageRepository(stack, "Images"), bucket=bucket, encryption_key=key)
+    define(stack, encryption_key=TrainingKey(stack, "Key"))
     policies = properties(assertions.Template.from_stack(stack), "AWS::IAM::Policy")
     (decrypt,) = [
         each
@@ -55,6 +53,21 @@ def test_a_build_decrypts_through_s3_alone(stack: cdk.Stack) -> None:
     ]
     via = {"Fn::Join": ["", ["s3.", {"Ref": "AWS::Region"}, ".amazonaws.com"]]}
     assert (decrypt["Action"], decrypt["Condition"]) == ("kms:Decrypt", {"StringEquals": {"kms:ViaService": via}})
+
+
+def test_uploads_are_in_a_separate_bucket_for_a_day(stack: cdk.Stack) -> None:
+    """A file system that mirrors the bucket of the data would show them to every job."""
+    build = define(stack, encryption_key=TrainingKey(stack, "Key"))
+    (bucket,) = properties(assertions.Template.from_stack(stack), "AWS::S3::Bucket")
+    (project,) = properties(assertions.Template.from_stack(stack), "AWS::CodeBuild::Project")
+    assert stack.resolve(build.sources.bucket_name) in project["Source"]["Location"]["Fn::Join"][1]
+    (rule,) = bucket["LifecycleConfiguration"]["Rules"]
+    assert (rule["ExpirationInDays"], rule["NoncurrentVersionExpiration"]["NoncurrentDays"]) == (1, 1)
+    # CodeBuild reads the version that it is given.
+    assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
+    assert bucket["PublicAccessBlockConfiguration"]["BlockPublicPolicy"] is True
+    (encryption,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert encryption["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "aws:kms"
 
 
 def test_a_build_argument_with_a_blank_is_one_argument(stack: cdk.Stack) -> None:
@@ -98,17 +111,6 @@ def test_a_build_may_read_its_folder_and_use_its_repository_only(stack: cdk.Stac
     assert everywhere == ["ecr:GetAuthorizationToken"]
 
 
-def test_a_build_decrypts_objects_alone(stack: cdk.Stack) -> None:
-    key = TrainingKey(stack, "Key")
-    bucket = TrainingBucket(stack, "Encrypted", encryption_key=key)
-    repository = ImageRepository(stack, "Images")
-    ImageBuild(stack, "OfTheBucket", bucket=bucket, repository=repository)
-    (policy,) = properties(assertions.Template.from_stack(stack), "AWS::IAM::Policy")
-    (decryption,) = [each for each in policy["PolicyDocument"]["Statement"] if each["Action"] == "kms:Decrypt"]
-    service = decryption["Condition"]["StringEquals"]["kms:ViaService"]
-    assert service == {"Fn::Join": ["", ["s3.", {"Ref": "AWS::Region"}, ".amazonaws.com"]]}
-
-
 def test_a_key_encrypts_the_log(stack: cdk.Stack) -> None:
     key = TrainingKey(stack, "Key")
     define(stack, encryption_key=key)
@@ -129,4 +131,4 @@ def test_a_role_may_start_builds_and_follow_them(stack: cdk.Stack) -> None:
 
 def test_rejects_other_types_than_a_repository(stack: cdk.Stack) -> None:
     with pytest.raises(InputError, match="'repository' is 'images'; give a repository, such as an ImageRepository"):
-        ImageBuild(stack, "Build", repository="images", bucket=TrainingBucket(stack, "Bucket"))  # type: ignore[arg-type]
+        ImageBuild(stack, "Build", repository="images")  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ REGION = "us-west-2"
 REPOSITORY = f"111122223333.dkr.ecr.{REGION}.amazonaws.com/images"
 DIGEST = f"sha256:{'a' * 64}"
 PASSWORD = "of-12-hours"
-OUTPUTS = {"BucketName": "bucket", "ImageBuildProject": "project", "ImageRepositoryUri": REPOSITORY}
+OUTPUTS = {"ImageSourceBucket": "sources", "ImageBuildProject": "project", "ImageRepositoryUri": REPOSITORY}
 
 
 @cache

@@ -41,9 +41,7 @@ def test_the_folder_is_uploaded_and_that_version_built(tmp_path: Path, session: 
     session.client("s3").meta.events.register(
         "before-parameter-build.s3.PutObject", lambda params, **_: uploaded.append(params["Body"].read())
     )
-    session.answer(
-        "s3", "put_object", {"VersionId": "v1"}, {"Bucket": "bucket", "Key": "images/source.zip", "Body": ANY}
-    )
+    session.answer("s3", "put_object", {"VersionId": "v1"}, {"Bucket": "sources", "Key": "source.zip", "Body": ANY})
     variables = {"DOCKERFILE": "Dockerfile", "TAG": "tag", "BUILD_ARGUMENTS": "A=1\nB=two words"}
     expected = {
         "projectName": "project",

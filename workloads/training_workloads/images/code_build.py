@@ -12,7 +12,7 @@ from training_workloads.images.build_folder import ImageError, pack
 __all__ = ["RemoteBuild", "start_build"]
 
 # Where the project of the data stack reads its source.
-_SOURCE: Final = "images/source.zip"
+_SOURCE: Final = "source.zip"
 _PAUSE_SECONDS: Final = 5.0
 
 
@@ -78,10 +78,10 @@ def start_build(
 ) -> RemoteBuild:
     """Upload a folder without the files that its .dockerignore names, and start its build.
 
-    The outputs of the data stack name the bucket, the project and the repository.
+    The outputs of the data stack name the bucket of the folders, the project and the repository.
     """
     bucket, project, repository = (
-        session.output(stack, name) for name in ("BucketName", "ImageBuildProject", "ImageRepositoryUri")
+        session.output(stack, name) for name in ("ImageSourceBucket", "ImageBuildProject", "ImageRepositoryUri")
     )
     with tempfile.TemporaryFile() as archive:
         pack(folder, dockerfile, archive)

@@ -32,12 +32,13 @@ class TrainingDataStack(cdk.Stack):
         self.key = TrainingKey(self, "Key")
         self.bucket = TrainingBucket(self, "Bucket", encryption_key=self.key)
         self.repository = ImageRepository(self, "Images", encryption_key=self.key)
-        build = ImageBuild(self, "ImageBuild", repository=self.repository, bucket=self.bucket, encryption_key=self.key)
+        build = ImageBuild(self, "ImageBuild", repository=self.repository, encryption_key=self.key)
         if config.monthly_budget_usd is not None and config.alarm_email is not None:
             TrainingBudget(self, "Budget", monthly_usd=config.monthly_budget_usd, email=config.alarm_email)
         cdk.CfnOutput(self, "BucketName", value=self.bucket.bucket_name)
         cdk.CfnOutput(self, "ImageRepositoryUri", value=self.repository.repository_uri)
         cdk.CfnOutput(self, "ImageBuildProject", value=build.project_name)
+        cdk.CfnOutput(self, "ImageSourceBucket", value=build.sources.bucket_name)
 
 
 class TrainingClusterStack(cdk.Stack):
