@@ -74,6 +74,7 @@ def test_every_host_runs_its_ranks_and_ends_with_0(make: Make) -> None:
     assert [host.failure for host in hosts.hosts] == ["", "", ""]
 
 
+@pytest.mark.whole_run
 @pytest.mark.parametrize(("failing", "code"), [("algo-1", 2), ("algo-3", 1)])
 def test_a_rank_that_fails_ends_all_hosts_with_its_code_and_reason(make: Make, failing: str, code: int) -> None:
     hosts = make(3)
@@ -143,6 +144,7 @@ def test_a_late_host_is_waited_for(make: Make, late: int) -> None:
     assert hosts.codes() == [0, 0]
 
 
+@pytest.mark.whole_run
 @pytest.mark.parametrize("omitted", [0, 2])
 def test_a_host_that_never_appears_is_named(make: Make, omitted: int) -> None:
     hosts = make(3)
