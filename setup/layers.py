@@ -17,7 +17,7 @@ LAYERS = {
         {"recipes"},
         {"rendering"},
         {"run_local", "cluster", "aws"},
-        {"images"},
+        {"images", "resume_test"},
         {"bench", "sagemaker"},
         {"cli"},
         {"__main__"},

@@ -29,6 +29,7 @@ COMMANDS: Final = {
         "lint": ("lint_command:lint", "Check manifests of MPIJobs and volumes, of this project or any other."),
         "render": ("local_commands:render", "Render recipes into manifests."),
         "run-local": ("local_commands:run_local", "Run a job or a Python script on this machine, on the CPU."),
+        "test-resume": ("test_resume_command:test_resume", "Kill a program again and again, and compare how it ends."),
         "plan": ("plan_commands:plan", "Predict the speed, the price and the limit of a training run."),
     },
     "Jobs on a cluster": {

@@ -17,11 +17,17 @@ from training_workloads.run_local.job_environment import check_environment
 from training_workloads.run_local.local_plan import LocalRun, plan_local_run, plan_script, write_hosts
 from training_workloads.run_local.run_target import is_script, read_target
 from training_workloads.run_local.supervisor import supervise
-from training_workloads.run_local.torchrun_plan import TORCHRUN, plan_torchrun, runs_torchrun
+from training_workloads.run_local.torchrun_plan import (
+    TORCHRUN,
+    plan_torchrun,
+    plan_torchrun_script,
+    runs_torchrun,
+    script_needs_torchrun,
+)
 from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["only_run", "run_locally", "run_planned"]
+__all__ = ["default_environment", "only_run", "planned", "run_locally", "run_planned"]
 
 _PRIVATE = "the ranks reach this machine alone; with '--open-network' they have its network"
 _NOT_PRIVATE = "this system gives a run no private network: others reach servers of its ranks that trust every client"
@@ -56,8 +62,9 @@ def run_locally(
             `.venv-torch` for torchrun.
         ranks: Number of ranks. Default: that of the launcher's command; 2 for a script and for torchrun.
         arguments: Those of a script.
-        open_network: Whether the ranks of a job have this machine's network, as those of a script do. Default: loopback
-            alone, because launcher and ranks listen on all addresses, and trust every client.
+        open_network: Whether the ranks of a job, or of a script of torchrun, have this machine's network, as those of
+            other scripts do. Default: loopback alone, because launcher and ranks listen on all addresses, and trust
+            every client.
 
     Returns:
         The launcher's exit code, with torchrun that of the rank that ended first; 128 plus the number of the signal if
@@ -68,7 +75,7 @@ def run_locally(
     """
     with tempfile.TemporaryDirectory(prefix="mpi-") as folder:
         scratch = Path(folder)
-        run, origin, note = _planned(str(target), volumes.absolute(), scratch, ranks, arguments)
+        run, origin, note = planned(str(target), volumes.absolute(), scratch, ranks, arguments)
         run = replace(run, private=run.private and not open_network)
         write_hosts(scratch, run.ranks)
         return run_planned(run, scratch, volumes=volumes, environment=environment, origin=origin, note=note)
@@ -82,11 +89,16 @@ def run_planned(
     The caller removes the scratch folder. The origin of the job is for its first line; the note is on another target
     that the user may have meant.
     """
-    venv = environment or (_TORCH_ENVIRONMENT if run.launcher == TORCHRUN else _ENVIRONMENT)
+    venv = environment or default_environment(run.launcher)
     variables = _process_environment(venv, run, scratch)
     check_environment(run, venv, variables)
     with only_run(run.name, volumes) if run.writes else contextlib.nullcontext():
         return _run(run, variables, scratch, origin, note)
+
+
+def default_environment(launcher: str) -> Path:
+    """Return the virtual environment, in the current folder, with the programs that a launcher starts."""
+    return _TORCH_ENVIRONMENT if launcher == TORCHRUN else _ENVIRONMENT
 
 
 @contextlib.contextmanager
@@ -129,12 +141,13 @@ def _opened(path: Path, volumes: Path) -> Iterator[int]:
         os.close(file)
 
 
-def _planned(
+def planned(
     target: str, volumes: Path, scratch: Path, ranks: int | None, arguments: Sequence[str]
 ) -> tuple[LocalRun, str, str]:
     """Return the run, where it is from, and what the user may have meant instead."""
     if is_script(target):
-        return plan_script(target, arguments, scratch, ranks), "", ""
+        plan_a_script = plan_torchrun_script if script_needs_torchrun(target) else plan_script
+        return plan_a_script(target, arguments, scratch, ranks), "", ""
     if arguments:
         allowed = f"{target} is no Python script, and only a script takes arguments"
         fix = "omit it; 'trainctl render' changes a job"

@@ -1,9 +1,11 @@
-"""The command of this machine for a Job or TrainJob of torchrun: one node, whose ranks meet at a store here.
+"""The command of this machine for torchrun: of a Job, a TrainJob or a script.
 
-Torchrun's options are those of this machine: no other node is waited for, and a rank that failed is not started again.
-The program is that of the job, with a local folder for each mounted claim.
+There is one node, whose ranks meet at a store here. Torchrun's options are those of this machine: no other node is
+waited for, and a rank that failed is not started again. A job's program has a local folder for each mounted claim.
 """
 
+import ast
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from training_workloads.jobs.rank_environment import OPENMP_THREADS
@@ -15,12 +17,16 @@ from training_workloads.manifests.values import mapping
 from training_workloads.run_local.local_plan import LocalRun, local_threads, localized_path, shown_name
 from training_workloads.validation import MISSING, InputError, Problem
 
-__all__ = ["TORCHRUN", "plan_torchrun", "runs_torchrun"]
+__all__ = ["TORCHRUN", "plan_torchrun", "plan_torchrun_script", "runs_torchrun", "script_needs_torchrun"]
 
 TORCHRUN = "torchrun"
 
 # A worker has as many as its node has GPUs, which this machine's memory may not have room for.
 _RANKS = 2
+
+# What a script of torchrun's ranks imports, and what it imports where MPI starts them.
+_OF_TORCH = {"torch", "accelerate", "lightning", "pytorch_lightning", "transformers"}
+_OF_MPI = {"horovod", "mpi4py", "tensorflow", "keras"}
 
 # The tag that horovodrun writes, so that each line begins with its rank. Torchrun replaces `${rank}`
 # (`_start_workers` in torch/distributed/elastic/agent/server/local_elastic_agent.py, read in torch 2.15.0).
@@ -49,14 +55,14 @@ def plan_torchrun(document: Document, volumes: Path, scratch: Path, ranks: int |
     threads = local_threads(count)
     paths = dict.fromkeys(claims, volumes)
     program = tuple(localized_path(word, paths) for word in run.program)
+    kept = [f"--{name}" for name in ("no-python", "run-path") if name in run.options]
     given = {name: str(value) for name, (value, _) in container.environment.items() if value is not None}
     return LocalRun(
         name=shown_name(document),
         launcher=TORCHRUN,
-        command=(*_options(run, count, scratch), *program),
+        command=(*_options(count, scratch), *kept, *program),
         environment={name: threads.get(name, localized_path(value, paths)) for name, value in given.items()}
-        # A process without them takes all cores, and one with a GPU would use it.
-        | {OPENMP_THREADS: next(iter(threads.values())), "CUDA_VISIBLE_DEVICES": "", **_LINES},
+        | _variables(threads),
         ranks=count,
         program=program if "no-python" in run.options else ("python", *program),
         writes=bool(claims),
@@ -65,11 +71,44 @@ def plan_torchrun(document: Document, volumes: Path, scratch: Path, ranks: int |
     )
 
 
-def _options(run: Torchrun, ranks: int, scratch: Path) -> list[str]:
-    kept = [f"--{name}" for name in ("no-python", "run-path") if name in run.options]
+def script_needs_torchrun(script: str) -> bool:
+    """Return whether the ranks of a script expect the variables of torchrun: it imports PyTorch, and nothing of MPI."""
+    try:
+        tree = ast.parse(Path(script).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        # The run itself says what is wrong with it.
+        return False
+    names = {each.name for found in ast.walk(tree) if isinstance(found, ast.Import) for each in found.names}
+    names |= {found.module or "" for found in ast.walk(tree) if isinstance(found, ast.ImportFrom) and not found.level}
+    imported = {name.partition(".")[0] for name in names}
+    return bool(imported & _OF_TORCH) and not imported & _OF_MPI
+
+
+def plan_torchrun_script(script: str, arguments: Sequence[str], scratch: Path, ranks: int | None = None) -> LocalRun:
+    """Return the command that runs a script of PyTorch as ranks, 2 by default, as torchrun would on a node."""
+    count = _RANKS if ranks is None else ranks
+    threads = local_threads(count)
+    return LocalRun(
+        name=script,
+        launcher=TORCHRUN,
+        command=(*_options(count, scratch), script, *arguments),
+        environment=_variables(threads),
+        ranks=count,
+        program=("python", script, *arguments),
+        hides_traceback=True,
+        private=True,
+    )
+
+
+def _options(ranks: int, scratch: Path) -> list[str]:
     # `tee`: on the terminal, with the tag of the rank; that needs a folder.
     logs = ["--tee=3", f"--log-dir={scratch}"]
-    return [TORCHRUN, "--standalone", f"--nproc-per-node={ranks}", "--max-restarts=0", *logs, *kept]
+    return [TORCHRUN, "--standalone", f"--nproc-per-node={ranks}", "--max-restarts=0", *logs]
+
+
+def _variables(threads: Mapping[str, str]) -> dict[str, str]:
+    # A process without them takes all cores, and one with a GPU would use it.
+    return {OPENMP_THREADS: next(iter(threads.values())), "CUDA_VISIBLE_DEVICES": "", **_LINES}
 
 
 def _torchrun(document: Document) -> Torchrun | None:

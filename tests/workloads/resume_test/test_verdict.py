@@ -1,0 +1,106 @@
+"""The verdict on lives of a program."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from training_workloads.resume_test.lives import Life, Start
+from training_workloads.resume_test.printed_losses import printed_losses
+from training_workloads.resume_test.verdict import Judged, Verdict, judge, resumes, worst
+
+FULL = [f"step {step}: loss {1 / step:.4f} lr 0.1" for step in range(1, 11)]
+SAME = {"model.pt": {"in": [True, True], "arrays": ["optimizer.m", "w"], "differ": {}}}
+
+
+def start(lines: Sequence[str], code: int | None = 0) -> Start:
+    losses = tuple(printed_losses(lines))
+    return Start(losses=losses, code=code, seconds=1.0, first_loss=0.1, disturbance=None, last_words="ValueError: x")
+
+
+def life(*starts: Start) -> Life:
+    return Life(name="life", folder=Path("folder"), starts=list(starts))
+
+
+UNDISTURBED = life(start(FULL))
+
+
+def judged(lived: Life, files: dict[str, Any] = SAME, *, resumes_at_all: bool | None = None) -> Judged:
+    at_all = resumes(lived, UNDISTURBED) if resumes_at_all is None else resumes_at_all
+    return judge(lived, UNDISTURBED, files, resumes_at_all=at_all)
+
+
+def test_exact() -> None:
+    found = judged(life(start(FULL[:5], 137), start(FULL[3:])))
+    assert (found.verdict, found.repeated, found.why) == (Verdict.EXACT, [2], [])
+
+
+def test_equal_bits_after_a_start_from_zero_are_not_exact() -> None:
+    found = judged(life(start(FULL[:5], 137), start(FULL)))
+    assert (found.verdict, found.repeated) == (Verdict.AGAIN, [5])
+
+
+def test_a_start_before_the_first_checkpoint_may_begin_at_zero() -> None:
+    lived = life(start(FULL[:2], 137), start(FULL[:5], 137), start(FULL[4:]))
+    assert judged(lived).verdict == Verdict.EXACT
+
+
+def test_a_start_from_zero_after_one_that_resumed_has_lost_its_checkpoint() -> None:
+    lived = life(start(FULL[:5], 137), start(FULL[4:7], 137), start(FULL))
+    assert judged(lived).verdict == Verdict.AGAIN
+
+
+def test_arrays_decide_and_printed_losses_say_from_where() -> None:
+    other = ["step 5: loss 0.3333 lr 0.1", *FULL[5:]]
+    files = {"model.pt": {"in": [True, True], "arrays": ["w"], "differ": {"w": 0.5}}}
+    found = judged(life(start(FULL[:4], 137), start(other)), files)
+    assert (found.verdict, found.loss) == (Verdict.DIFFERENT, ("step 5, loss", "0.2000", "0.3333"))
+    assert found.arrays == {"model.pt w": 0.5}
+    assert any("optimizer" in why for why in found.why)
+
+
+def test_running_means_after_a_resume_are_no_difference_where_the_arrays_are_equal() -> None:
+    assert judged(life(start(FULL[:4], 137), start(["step 5: loss 0.9", *FULL[5:]]))).verdict == Verdict.EXACT
+
+
+def test_without_arrays_the_printed_losses_decide() -> None:
+    lived = life(start(FULL[:4], 137), start(["step 5: loss 0.9", *FULL[5:]]))
+    assert judged(lived, {}).verdict == Verdict.DIFFERENT
+
+
+def test_another_learning_rate_is_the_reason() -> None:
+    other = [line.replace("lr 0.1", "lr 0.05").replace("loss 0", "loss 1") for line in FULL[4:]]
+    files = {"model.pt": {"in": [True, True], "arrays": ["optimizer.m"], "differ": {"optimizer.m": 0.5}}}
+    assert judged(life(start(FULL[:4], 137), start(other)), files).why == [
+        "the learning rate is 0.05, not 0.1, at step 5"
+    ]
+
+
+def test_the_beginning_of_an_epoch() -> None:
+    full = [f"epoch {epoch} step {step} loss {epoch}.{step}" for epoch in range(3) for step in range(4)]
+    lived = life(start(full[:7], 137), start([*full[4:7], "epoch 1 step 3 loss 9.9", *full[8:]]))
+    files = {"model.pt": {"in": [True, True], "arrays": ["optimizer.m"], "differ": {"optimizer.m": 0.5}}}
+    found = judge(lived, life(start(full)), files, resumes_at_all=True)
+    assert found.why[0] == "it resumes at the beginning of an epoch: the samples before the kill are seen twice"
+
+
+@pytest.mark.parametrize(
+    ("last", "files", "why"),
+    [
+        (start([], 1), SAME, "start 2 ended with exit code 1: ValueError: x"),
+        (start(FULL, None), SAME, "start 2 did not end"),
+        (
+            start(FULL[5:]),
+            {"model.pt": {"in": [True, False], "arrays": ["w"], "differ": {}}},
+            "it ended without the files of the undisturbed run: model.pt",
+        ),
+    ],
+)
+def test_lost(last: Start, files: dict[str, Any], why: str) -> None:
+    found = judged(life(start(FULL[:5], 137), last), files)
+    assert (found.verdict, found.why) == (Verdict.LOST, [why])
+
+
+def test_the_worst_of_all_lives_counts() -> None:
+    assert worst([Verdict.EXACT, Verdict.LOST, Verdict.AGAIN]) == Verdict.LOST

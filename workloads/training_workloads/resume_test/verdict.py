@@ -1,0 +1,194 @@
+"""The verdict on a program that was killed: exact, different, started again, or lost; and why."""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from training_workloads.resume_test import array_differences
+from training_workloads.resume_test.lives import Life, Start
+from training_workloads.resume_test.printed_losses import LEARNING_RATE
+
+__all__ = ["Judged", "Verdict", "compare", "judge", "resumes", "worst"]
+
+
+class Verdict(StrEnum):
+    """What became of a program that was killed and started again; the worst is last."""
+
+    EXACT = "exact"
+    DIFFERENT = "continued, but different"
+    AGAIN = "started again from zero"
+    LOST = "lost"
+
+
+# Names of an optimizer's arrays in the checkpoints of Keras, PyTorch and this project's users.
+_OPTIMIZER = ("optim", "momentum", "exp_avg", "velocit", "adam", "sgd", "slot")
+
+
+@dataclass(kw_only=True, slots=True)
+class Judged:
+    """A life beside the undisturbed one.
+
+    Attributes:
+        verdict: The verdict.
+        loss: The first printed loss that is another one: its place, the number of the undisturbed run, and its own.
+        learning_rate: The same of a learning rate.
+        arrays: Names of the files and arrays that differ, with the largest difference of two elements, if any.
+        compared: Number of arrays that both have.
+        resumed: The place of the first loss of each start but the first; empty where it printed none.
+        repeated: The number of losses of each start but the first that the start before had printed, too.
+        why: What is known of the reasons.
+    """
+
+    verdict: Verdict = Verdict.EXACT
+    loss: tuple[str, str, str] | None = None
+    learning_rate: tuple[str, str, str] | None = None
+    arrays: dict[str, float | None] = field(default_factory=dict)
+    compared: int = 0
+    resumed: list[str] = field(default_factory=list)
+    repeated: list[int] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
+
+
+def compare(python: str, folder: Path, other: Path) -> dict[str, Any]:
+    """Return the findings of `array_differences`, run by the Python that reads the program's files."""
+    command = [python, str(array_differences.__file__), str(folder), str(other)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found: dict[str, Any] = json.loads(answer.splitlines()[-1])
+    return found
+
+
+def resumes(life: Life, undisturbed: Life) -> bool:
+    """Return whether any start of a life continued after the first loss."""
+    order = _order(undisturbed)
+    return any(order.get(place, 0) > 0 for start in life.starts[1:] for place in _places(start)[:1])
+
+
+def judge(life: Life, undisturbed: Life, files: Mapping[str, Any], *, resumes_at_all: bool) -> Judged:
+    """Judge a life.
+
+    Args:
+        life: The life.
+        undisturbed: The life without disturbances.
+        files: What `compare` returns for the undisturbed life and this one.
+        resumes_at_all: Whether any life of the program resumed: if so, a start may have been ended before it saved.
+    """
+    judged = Judged()
+    order = _order(undisturbed)
+    common = {name: each for name, each in files.items() if all(each["in"])}
+    judged.compared = sum(len(each["arrays"]) for each in common.values())
+    for name, each in common.items():
+        judged.arrays |= {f"{name} {array}".rstrip(): size for array, size in each["differ"].items()}
+    for is_loss in (True, False):
+        found = next(_other_numbers(life, undisturbed, is_loss), None)
+        if is_loss:
+            judged.loss = found
+        else:
+            judged.learning_rate = found
+    for before, after in pairwise(life.starts):
+        judged.resumed.append(next(iter(_places(after)), ""))
+        judged.repeated.append(_repeated(before, after, order))
+    began_again = _began_again(life, judged, order, resumes_at_all)
+    judged.verdict = _verdict(life, judged, files, began_again)
+    judged.why = list(_reasons(life, judged, order, files))
+    return judged
+
+
+def _verdict(life: Life, judged: Judged, files: Mapping[str, Any], began_again: bool) -> Verdict:
+    had_files = any(each["in"][0] for each in files.values())
+    if not life.ended_well or (had_files and not judged.compared):
+        return Verdict.LOST
+    if began_again:
+        return Verdict.AGAIN
+    differs = judged.arrays or (judged.loss and not judged.compared)
+    return Verdict.DIFFERENT if differs else Verdict.EXACT
+
+
+def _began_again(life: Life, judged: Judged, order: Mapping[str, int], resumes_at_all: bool) -> bool:
+    """Return whether a start began at the first loss though there was, or should have been, a checkpoint."""
+    resumed = False
+    for before, place in zip(life.starts, judged.resumed, strict=False):
+        first = order.get(place) == 0
+        if first and (resumed or (not resumes_at_all and len(set(_places(before))) > 1)):
+            return True
+        resumed = resumed or not first
+    return False
+
+
+def _reasons(life: Life, judged: Judged, order: Mapping[str, int], files: Mapping[str, Any]) -> Iterator[str]:
+    last = life.starts[-1]
+    if judged.verdict == Verdict.LOST:
+        if last.code is None:
+            yield f"start {len(life.starts)} did not end"
+        elif last.code:
+            yield f"start {len(life.starts)} ended with exit code {last.code}: {last.last_words}"
+        else:
+            names = ", ".join(name for name, each in files.items() if each["in"][0])
+            yield f"it ended without the files of the undisturbed run: {names}"
+    elif judged.verdict == Verdict.AGAIN:
+        yield "it reads no checkpoint at its start, or has written none before it was killed"
+    elif judged.verdict == Verdict.DIFFERENT:
+        yield from _differences(judged, order, files)
+
+
+def _differences(judged: Judged, order: Mapping[str, int], files: Mapping[str, Any]) -> Iterator[str]:
+    names = [f"{name} {array}".lower() for name, each in files.items() for array in each["arrays"] if array]
+    if names and not any(word in name for name in names for word in _OPTIMIZER):
+        yield "no array in its files has the name of an optimizer's: momentum begins at zero"
+    if judged.learning_rate:
+        place, one, other = judged.learning_rate
+        yield f"the learning rate is {other}, not {one}, at {place.removesuffix(f', {LEARNING_RATE}')}"
+    if _begins_epochs_again(judged, order):
+        yield "it resumes at the beginning of an epoch: the samples before the kill are seen twice"
+    if judged.loss and not judged.learning_rate:
+        yield "the order of the data, or a random state, may be another one after the start"
+
+
+def _begins_epochs_again(judged: Judged, order: Mapping[str, int]) -> bool:
+    begun = [place for place in judged.resumed if place]
+    has_steps = any(place.startswith("epoch") and "step" in place for place in order)
+    return has_steps and bool(begun) and all(order.get(place) in _first_of_epochs(order) for place in begun)
+
+
+def _first_of_epochs(order: Mapping[str, int]) -> set[int]:
+    first: dict[str, int] = {}
+    for place, index in order.items():
+        first.setdefault(place.partition(",")[0], index)
+    return set(first.values())
+
+
+def _places(start: Start) -> list[str]:
+    return [each.place for each in start.losses if each.is_loss]
+
+
+def _order(life: Life) -> dict[str, int]:
+    """Return the number of each place, in the order in which the undisturbed run came to it."""
+    return {place: index for index, place in enumerate(dict.fromkeys(_places(life.starts[-1])))}
+
+
+def _repeated(before: Start, after: Start, order: Mapping[str, int]) -> int:
+    reached = max((order.get(place, -1) for place in _places(before)), default=-1)
+    begun = next((order[place] for place in _places(after) if place in order), reached + 1)
+    return max(0, reached + 1 - begun)
+
+
+def _other_numbers(life: Life, undisturbed: Life, is_loss: bool) -> Iterator[tuple[str, str, str]]:
+    """Yield the numbers that differ in any start, in the order of the training."""
+    printed: dict[tuple[str, str], list[str]] = {}
+    for start in life.starts:
+        for each in start.losses:
+            printed.setdefault((each.rank, each.place), []).append(each.value)
+    for each in undisturbed.starts[-1].losses:
+        if each.is_loss == is_loss:
+            for other in printed.get((each.rank, each.place), ()):
+                if other != each.value:
+                    yield each.place, each.value, other
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the worst of several verdicts."""
+    return max(verdicts, key=list(Verdict).index)

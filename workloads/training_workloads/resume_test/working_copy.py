@@ -1,0 +1,59 @@
+"""A copy of the folder of a script for each run: what one run writes, no other run and not the user's folder sees."""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from training_workloads.validation import Problem, Problems
+
+__all__ = ["copy_folder", "fits_into_copies", "inside", "newest_change"]
+
+# A copy of more takes minutes for each run, and fills a disk.
+_MOST_BYTES = 2 * 1024**3
+
+# Neither is part of a program that runs: the history, and what a package manager has installed.
+_LEFT_OUT = {".git", "node_modules", "__pycache__"}
+_OF_AN_ENVIRONMENT = "pyvenv.cfg"
+
+
+def fits_into_copies(folder: Path, but: Path) -> Problems:
+    """Yield a problem where a folder, without one inside it, is too large to be copied for each run."""
+    size = sum(path.stat().st_size for path in _files(folder, but) if path.is_file())
+    if size > _MOST_BYTES:
+        allowed = f"its {size / 1024**3:.1f} GiB would be copied for each run, and {_MOST_BYTES // 1024**3} GiB may be"
+        fix = "start in the folder of the script alone, and give data by an absolute path"
+        yield Problem(path=("folder",), given=str(folder), allowed=allowed, fix=fix)
+
+
+def copy_folder(source: Path, target: Path, but: Path) -> None:
+    """Copy a folder, without environments, histories and one folder inside it. Links stay links."""
+
+    def left_out(folder: str, names: Sequence[str]) -> set[str]:
+        return {name for name in names if _is_left_out(Path(folder, name), but)}
+
+    shutil.copytree(source, target, symlinks=True, ignore=left_out, dirs_exist_ok=True)
+
+
+def inside(folder: Path, words: Sequence[str], copy: Path) -> list[str]:
+    """Return a script's arguments with each absolute path inside the folder as that inside its copy."""
+    return [word.replace(f"{folder}{os.sep}", f"{copy}{os.sep}") for word in words]
+
+
+def newest_change(path: Path) -> float:
+    """Return when something under a path changed last, in seconds since the epoch; 0 where there is nothing."""
+    newest = 0.0
+    for each in (path, *(_files(path, path / ".none") if path.is_dir() else ())):
+        if each.exists():
+            newest = max(newest, each.stat().st_mtime)
+    return newest
+
+
+def _files(folder: Path, but: Path) -> Iterator[Path]:
+    for here, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not _is_left_out(Path(here, name), but)]
+        yield from (Path(here, name) for name in names)
+
+
+def _is_left_out(path: Path, but: Path) -> bool:
+    return path.name in _LEFT_OUT or path == but or (path / _OF_AN_ENVIRONMENT).is_file()
