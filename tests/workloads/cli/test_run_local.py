@@ -26,6 +26,26 @@ def test_a_script_that_cannot_start_is_rejected_once(text: str, problem: str, tm
 
 
 @pytest.mark.parametrize(
+    ("text", "is_wrong"),
+    [
+        ("import horovod.tensorflow as hvd\nhvd.callbacks.MetricAverageCallback()", True),
+        ("from horovod import tensorflow as hvd\nhvd.callbacks.MetricAverageCallback()", True),
+        ("import horovod.tensorflow.keras as hvd\nhvd.callbacks.MetricAverageCallback()", False),
+        ("import horovod.tensorflow as hvd\nself.callbacks", False),
+    ],
+)
+def test_callbacks_of_the_wrong_horovod(text: str, is_wrong: bool, tmp_path: Path, command: Command) -> None:
+    (tmp_path / "train.py").write_text(text)
+    venv = environment_with_mpirun(tmp_path, packages=("horovod",))
+    errors = command("run-local", "train.py", f"--environment={venv}").err
+    message = (
+        "error: 'JOB' is 'hvd.callbacks in line 2 of train.py', but horovod.tensorflow has no callbacks; "
+        "import horovod.tensorflow.keras as hvd, which has them\n"
+    )
+    assert (errors == message) == is_wrong
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["digits-p3"], "'JOB' is 'digits-p3', but AWS has retired its instance type; give digits"),

@@ -1,6 +1,8 @@
 """The environment of a local run: what its ranks need, found before they start, so that each does not fail alone."""
 
+import ast
 import json
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -163,9 +165,35 @@ def _has_packages(needs: _Needs) -> Problems:
     if needs.found.problem:
         why = f"it is not Python ({needs.found.problem})"
         yield Problem(path=("file",), given=needs.run.script, allowed=why, fix="fix that line")
+    yield from _wrong_horovod(needs)
     if not needs.found.module:
         fix = "go to the folder that has it (for 'training' that of the project), or install it into the environment"
         given = f"python -m {needs.run.module}"
         yield Problem(path=("program",), given=given, allowed="Python does not find the module", fix=fix)
     elif not needs.found.horovod:
         yield _problem(needs, "its python does not find horovod, which the ranks import")
+
+
+def _wrong_horovod(needs: _Needs) -> Problems:
+    """Reject `hvd.callbacks` where hvd is `horovod.tensorflow`, as in tutorials: only its Keras module has them."""
+    try:
+        tree = ast.parse(Path(needs.run.script or os.devnull).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        # Another Python than this one may read it.
+        return
+    names: dict[str, set[str]] = {}
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Import | ast.ImportFrom):
+            package = f"{each.module}." if isinstance(each, ast.ImportFrom) else ""
+            for name in each.names:
+                names.setdefault(name.asname or name.name, set()).add(f"{package}{name.name}")
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Attribute) and each.attr == "callbacks" and isinstance(each.value, ast.Name):
+            if names.get(each.value.id) == {"horovod.tensorflow"}:
+                yield Problem(
+                    path=("file",),
+                    given=f"{each.value.id}.callbacks in line {each.lineno} of {needs.run.script}",
+                    allowed="horovod.tensorflow has no callbacks",
+                    fix=f"import horovod.tensorflow.keras as {each.value.id}, which has them",
+                )
+                return
