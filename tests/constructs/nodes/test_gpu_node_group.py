@@ -115,6 +115,14 @@ def test_warns_of_nodes_in_a_capacity_block_that_may_not_have_started(
     assert [str(each.entry.data).partition(",")[0] for each in found] == [f"desired_size is {number}"][: bool(number)]
 
 
+def test_warns_of_a_repair_that_the_agent_never_asks_for(site: Site) -> None:
+    override = NodeRepairOverride(condition="AcceleratedHardwareReady", reason="NvidiaXID43Error", action="Replace")
+    template(site, instance_type="p4d.24xlarge", node_repair=NodeRepair(overrides=[override]))
+    assertions.Annotations.from_stack(site.stack).has_warning(
+        "*", assertions.Match.string_like_regexp("XID 43 as the event NvidiaXID43Warning only.*repair-of-an-event")
+    )
+
+
 def test_every_option_reaches_the_template(site: Site) -> None:
     key = kms.Key(site.stack, "Key")
     override = NodeRepairOverride(
