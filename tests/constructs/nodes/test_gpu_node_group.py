@@ -57,7 +57,8 @@ def test_without_efa_there_is_one_plain_interface_and_no_efa_group(given: dict[s
     made.resource_count_is("AWS::EC2::SecurityGroupEgress", 0)
     (group,) = properties(made, "AWS::EKS::Nodegroup")
     assert "vpc.amazonaws.com/efa.present" not in group["Labels"]
-    assert set(group["Tags"]) == {"k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"}
+    prefix = "k8s.io/cluster-autoscaler/node-template/resources/"
+    assert set(group["Tags"]) == {f"{prefix}nvidia.com/gpu", f"{prefix}ephemeral-storage"}
 
 
 def test_a_reservation_is_the_target_and_there_is_no_placement_group(site: Site) -> None:
