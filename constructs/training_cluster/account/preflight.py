@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from training_cluster.account import (
+    endpoint_checks,
     existing_checks,
     image_checks,
     lustre_checks,
     quota_checks,
     reservation_checks,
+    role_checks,
     upgrade_checks,
     version_checks,
     zone_checks,
@@ -36,11 +38,13 @@ CHECKS: tuple[Check, ...] = (
     quota_checks.eks_quota_allows_the_cluster,
     quota_checks.fsx_quotas_allow_the_file_system,
     reservation_checks.reservations_fit_the_node_groups,
+    role_checks.spot_has_its_role,
     version_checks.ami_releases_exist,
     version_checks.account_is_bootstrapped,
     existing_checks.existing_vpc_has_the_subnets,
     existing_checks.existing_vpc_has_dns,
     existing_checks.existing_subnets_have_a_way_out,
+    endpoint_checks.existing_vpc_endpoints_admit_the_nodes,
     existing_checks.existing_lustre_can_be_mounted,
     existing_checks.existing_efs_can_be_mounted,
     zone_checks.subnets_have_addresses,

@@ -7,6 +7,7 @@ from constructs import Construct
 
 from training_cluster.constant_exports import export_always
 from training_cluster.suppressions import suppress
+from training_workloads.keywords import checked
 
 __all__ = ["TrainingKey"]
 
@@ -20,8 +21,13 @@ class TrainingKey(kms.Key):
     the account reaches: the service-linked roles of EC2 Auto Scaling and of FSx, and CloudWatch Logs.
     """
 
+    @checked
     def __init__(self, scope: Construct, id: str) -> None:
-        """Define the key."""
+        """Define the key.
+
+        Raises:
+            InputError: The scope is in no stack, or has a construct of this id.
+        """
         super().__init__(
             scope,
             id,
@@ -66,7 +72,7 @@ def _log_groups() -> iam.PolicyStatement:
     groups = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:*"
     return iam.PolicyStatement(
         sid="LogGroups",
-        principals=[iam.ServicePrincipal(f"logs.{Aws.REGION}.amazonaws.com")],
+        principals=[iam.ServicePrincipal(f"logs.{Aws.REGION}.{Aws.URL_SUFFIX}")],
         actions=_USE,
         resources=["*"],
         conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
@@ -82,7 +88,7 @@ def _every_principal_of_the_account(sid: str, service: str, actions: list[str]) 
         conditions={
             "StringEquals": {
                 "kms:CallerAccount": Aws.ACCOUNT_ID,
-                "kms:ViaService": f"{service}.{Aws.REGION}.amazonaws.com",
+                "kms:ViaService": f"{service}.{Aws.REGION}.{Aws.URL_SUFFIX}",
             }
         },
     )

@@ -80,6 +80,24 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "1133.6 at most: the pod stays Pending; request 1071 GiB or less, or choose another type",
         ),
         (
+            both("ephemeral-storage", "8Ti"),
+            "WORKER-CONTAINER resources requests ephemeral-storage",
+            "the Worker requests 8192 GiB of disk but p4d.24xlarge has local disks of 7450, of which pods get 6636 at "
+            "most: the pod stays Pending; request 6636 GiB of disk or less, or choose another type",
+        ),
+        (
+            {
+                **both("ephemeral-storage", "500Gi"),
+                **both("cpu", 60),
+                **both("memory", "400Gi"),
+                **instance_type("p3.16xlarge"),
+                **WITHOUT_EFA,
+            },
+            "WORKER-CONTAINER resources requests ephemeral-storage",
+            "the Worker requests 500 GiB of disk but p3.16xlarge has a root volume of 200, of which pods get 177 at "
+            "most: the pod stays Pending; request 177 GiB of disk or less, or choose another type",
+        ),
+        (
             both("cpu", "96500m"),
             "WORKER-CONTAINER resources requests cpu",
             "the Worker requests 96.5 CPUs but p4d.24xlarge has 96, of which pods get 95.7 at most: the pod "
@@ -223,6 +241,16 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is us-east-1, which is a region; write a zone, such as us-east-1a",
         ),
         (
+            {"WORKER-POD nodeSelector": {"karpenter.k8s.aws/instance-family": "p5d"}},
+            "WORKER-POD nodeSelector karpenter.k8s.aws/instance-family",
+            "is p5d, a family that EC2 does not have; write p5 or p5e",
+        ),
+        (
+            {"WORKER-POD nodeSelector": {"eks.amazonaws.com/instance-family": "p4d.24xlarge"}},
+            "WORKER-POD nodeSelector eks.amazonaws.com/instance-family",
+            "is p4d.24xlarge, a family that EC2 does not have; write p4d or p4de",
+        ),
+        (
             required("kubernetes.io/arch", "x86_64"),
             "WORKER-POD affinity nodeAffinity requiredDuringSchedulingIgnoredDuringExecution nodeSelectorTerms 0 "
             "matchExpressions 0 values 0",
@@ -261,6 +289,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {},
         {**both("memory", "2000Gi"), "WORKER-POD nodeSelector": GONE},
         {**both("memory", "1800Gi"), **instance_type("p5.48xlarge")},
+        {**both("ephemeral-storage", "500Gi"), **instance_type("p5.48xlarge")},
         # Limits may be more than a node has.
         {"WORKER-CONTAINER resources limits cpu": 200},
         both("memory", "$M"),
@@ -301,6 +330,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "node-label-value": [
         {"WORKER-POD nodeSelector": {"karpenter.sh/capacity-type": "spot", "kubernetes.io/os": "linux"}},
         {"WORKER-POD nodeSelector": {"topology.kubernetes.io/zone": "us-west-2-lax-1a"}},
+        *(
+            {"WORKER-POD nodeSelector": {"karpenter.k8s.aws/instance-family": family}}
+            for family in ("p5en", "g6e", "p6-b200", "p6e-gb200", "g8e", "m7i", "trn2")
+        ),
         {"WORKER-POD nodeSelector": {"topology.kubernetes.io/zone": "${ZONE}"}},
     ],
     "contradicting-labels": [
