@@ -161,6 +161,9 @@ def print_report(report: JobReport) -> None:
         say(f"network: {report.network}")
     if text := _speed(report, now):
         say(f"speed: {text}")
+    if cost := report.cost:
+        when = f" {short_time(now - cost.at)} ago" if cost.at else ""
+        say(f"cost: ${cost.usd:,.2f} of ${cost.most:,.2f}{when}, at ${cost.usd_per_hour:,.2f} an hour")
     # Of a `batch/v1` Job every pod is in the place of the launcher.
     first = "launcher" if job.kind == MPI_JOBS.kind else "pod"
     pods = [(first, pod) for pod in report.launchers] + [("worker", pod) for pod in report.workers]
