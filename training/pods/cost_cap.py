@@ -91,7 +91,7 @@ class CostFile:
 
 
 class CostCap:
-    """Counts what a job costs, and stops its ranks at the cap."""
+    """Counts the cost of a job, and stops its ranks at the cap."""
 
     def __init__(self, most: float, usd_per_hour: float, file: CostFile, hosts: Callable[[], Sequence[str]]) -> None:
         """Count nothing yet.

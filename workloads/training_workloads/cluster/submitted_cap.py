@@ -1,4 +1,4 @@
-"""The cap of the cost of a job that is submitted, whoever wrote its manifest."""
+"""The cap of the cost of a job that is submitted, in any manifest with the image's launcher."""
 
 import copy
 import dataclasses
