@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from training_cluster.account.account_requests import Account
 from training_cluster.account.cluster_state import ClusterState, connect_to, read_cluster
@@ -21,7 +21,7 @@ from training_cluster.monitoring.cost import CostEstimate, found_cost
 from training_cluster.nodes.node_parts import CLUSTER_TAG
 from training_workloads.aws.errors import RequestError
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
-from training_workloads.catalog.provisioned_storage import RootVolume
+from training_workloads.catalog.provisioned_storage import FREE_IOPS, FREE_MIB_PER_SECOND, RootVolume
 from training_workloads.cluster.failures import ClusterError
 from training_workloads.manifests.values import GI
 from training_workloads.validation import InputError
@@ -122,7 +122,12 @@ def _root_volumes(account: Account, stack: DeployedStack) -> Counter[RootVolume]
         return Counter()
     ours = [{"Name": f"tag:{CLUSTER_TAG}", "Values": [stack.cluster_name]}, {"Name": "volume-type", "Values": ["gp3"]}]
     found = account.all("ec2", "describe_volumes", "Volumes", Filters=ours)
-    return Counter(RootVolume(gib=each["Size"], iops=each["Iops"], mib_per_second=each["Throughput"]) for each in found)
+    return Counter(map(_root_volume, found))
+
+
+def _root_volume(volume: Mapping[str, Any]) -> RootVolume:
+    iops, speed = volume.get("Iops", FREE_IOPS), volume.get("Throughput", FREE_MIB_PER_SECOND)
+    return RootVolume(gib=volume["Size"], iops=iops, mib_per_second=speed)
 
 
 def _elastic_gib(account: Account, stack: DeployedStack) -> float:
