@@ -8,13 +8,17 @@ that a job that resumes the run counts on.
 import json
 import shlex
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
 
 from training.pods import first_process, remote
 from training.pods.job_end import JobEnd
+from training.runtime.files import write_atomically
 from training.runtime.stop_request import STOPPED
 
 _OUTPUT_DIR = "--output-dir"
@@ -34,22 +38,81 @@ _ANSWER_SECONDS = 15.0
 _GRACE_SECONDS = 100.0
 
 
-def output_folder(command: Sequence[str]) -> str:
-    """Return the output folder of a launch command for a worker's shell; a temporary one without the option."""
+def output_folder(command: Sequence[str]) -> str | None:
+    """Return the output folder of a launch command; None where it has no such option."""
     for number, word in enumerate(command):
         if word.startswith(f"{_OUTPUT_DIR}="):
-            return shlex.quote(word.partition("=")[2])
+            return word.partition("=")[2]
         if word == _OUTPUT_DIR and number + 1 < len(command):
-            return shlex.quote(command[number + 1])
-    return _TEMPORARY
+            return command[number + 1]
+    return None
 
 
-class CostFile:
+def dollars(text: str, file: object) -> float:
+    """Return the sum in the text of a file; 0 without a text.
+
+    Raises:
+        JobEnd: The file holds something else.
+    """
+    if not text.strip():
+        return 0.0
+    try:
+        usd = float(json.loads(text)["usd"])
+    except (ValueError, TypeError, KeyError):
+        usd = -1.0
+    if not 0 <= usd < float("inf"):
+        raise JobEnd(
+            f"{file} is {text.strip()[:80]!r}, which does not say what the run has cost; write "
+            '{"usd": <dollars>} into it, and submit the job again'
+        )
+    return usd
+
+
+class CostFile(Protocol):
+    """Where the sum stays."""
+
+    def read(self, hosts: Sequence[str]) -> float:
+        """Return the dollars of earlier starts; 0 where the run has none."""
+
+    def write(self, hosts: Sequence[str], usd: float) -> None:
+        """Write the sum at once, so that a process that is killed leaves this one or the one before."""
+
+
+class OwnCostFile:
+    """The sum in the output folder, for a process on a worker; those of the other workers write it too."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Read and write nothing yet."""
+        self._path = Path(output_folder(command) or tempfile.gettempdir()) / _NAME
+
+    def read(self, hosts: Sequence[str]) -> float:
+        """Return the dollars of earlier starts; 0 where the run has none.
+
+        Raises:
+            JobEnd: The file holds something else.
+        """
+        return dollars(self._path.read_text(errors="replace") if self._path.exists() else "", self._path)
+
+    def write(self, hosts: Sequence[str], usd: float) -> None:
+        """Write the sum, unless another worker has counted more."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._path, _text(max(usd, self.read(hosts))).encode())
+        except OSError as error:
+            print(f"warning: {self._path} cannot be written: {error.strerror}", file=sys.stderr, flush=True)
+
+
+def _text(usd: float) -> str:
+    return json.dumps({"usd": round(usd, 4)})
+
+
+class WorkerCostFile:
     """The sum on a worker, which all workers have where the folder is on a shared file system."""
 
     def __init__(self, command: Sequence[str], port: int) -> None:
         """Read and write nothing yet."""
-        self._folder, self._port = output_folder(command), port
+        folder = output_folder(command)
+        self._folder, self._port = _TEMPORARY if folder is None else shlex.quote(folder), port
         self._file = f"{self._folder}/{_NAME}"
 
     def read(self, hosts: Sequence[str]) -> float:
@@ -58,23 +121,11 @@ class CostFile:
         Raises:
             JobEnd: The file holds something else.
         """
-        text = self._ask(hosts, f"if [ -e {self._file} ]; then cat {self._file}; fi").strip()
-        if not text:
-            return 0.0
-        try:
-            usd = float(json.loads(text)["usd"])
-        except (ValueError, TypeError, KeyError):
-            usd = -1.0
-        if not 0 <= usd < float("inf"):
-            raise JobEnd(
-                f"{self._file} is {text[:80]!r}, which does not say what the run has cost; write "
-                '{"usd": <dollars>} into it, and submit the job again'
-            )
-        return usd
+        return dollars(self._ask(hosts, f"if [ -e {self._file} ]; then cat {self._file}; fi"), self._file)
 
     def write(self, hosts: Sequence[str], usd: float) -> None:
         """Write the sum at once, so that a launcher that is killed leaves this one or the one before."""
-        text = shlex.quote(json.dumps({"usd": round(usd, 4)}))
+        text = shlex.quote(_text(usd))
         partial = f"{self._file}.partial"
         self._ask(hosts, f"mkdir -p {self._folder} && echo {text} > {partial} && mv {partial} {self._file}")
 

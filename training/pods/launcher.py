@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from training.pods import await_workers, first_process, gate, job_end, ranks_attempt, reachable_hosts
-from training.pods.cost_cap import CostCap, CostFile
+from training.pods.cost_cap import CostCap, WorkerCostFile
 from training.pods.first_process import command_like
 from training.pods.job_end import Decided, JobEnd
 from training.pods.network_line import NetworkWatch
@@ -74,7 +74,7 @@ def cost_cap(settings: Settings) -> CostCap | None:
     """Return the cap of the job's cost; None where it has none."""
     if settings.max_cost is None:
         return None
-    file = CostFile(settings.command, settings.port)
+    file = WorkerCostFile(settings.command, settings.port)
     hosts = partial(await_workers.read_hosts, settings.hostfile)
     return CostCap(settings.max_cost, settings.usd_per_hour, file, lambda: list(hosts()))
 

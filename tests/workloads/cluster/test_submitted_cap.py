@@ -53,6 +53,19 @@ def test_it_replaces_that_of_the_manifest(
     assert sorted(options(launcher(cluster))) == [("--max-cost", "800.5"), ("--usd-per-hour", "21.9576")]
 
 
+def test_the_agent_of_torchrun_counts_for_all_workers(program: Program, cluster: FakeCluster, tmp_path: Path) -> None:
+    spec = TorchElasticJobSpec(
+        name="job", image="image:1", command=("train",), instance_type="p4d.24xlarge", workers=2, max_cost=500
+    )
+    assert program("submit", str(rendered(tmp_path, spec)), "--max-cost", "800").code == 0
+    job = cluster.objects["/apis/batch/v1/namespaces/team/jobs/job"]
+    words = job["spec"]["template"]["spec"]["containers"][0]["command"]
+    assert words[:8] == [
+        *("python", "-m", "training.pods.torch_agent"),
+        *("--max-cost", "800", "--usd-per-hour", "43.9153", "--"),
+    ]
+
+
 def test_an_nccl_test_has_a_launcher_that_counts(program: Program, cluster: FakeCluster, tmp_path: Path) -> None:
     spec = NcclTestJobSpec(name="nccl", image="image:1", instance_type="p4d.24xlarge")
     assert program("submit", str(rendered(tmp_path, spec)), "--max-cost", "20").code == 0
@@ -84,10 +97,6 @@ def test_a_job_that_nothing_counts_is_rejected(program: Program, tmp_path: Path,
     result = program("submit", str(stage), "--max-cost", "5")
     assert result.code == 2
     assert "'--max-cost' is 5.0, but nothing in Job 'stage' counts what it costs; submit it without" in result.err
-    torch = TorchElasticJobSpec(
-        name="job", image="image:1", command=("train",), instance_type="p4d.24xlarge", workers=2
-    )
-    assert "nothing in Job 'job' counts" in program("submit", str(rendered(tmp_path, torch)), "--max-cost", "5").err
     path = rendered(tmp_path, job_spec)
     path.write_text(path.read_text().replace("training.pods.launcher", "other.launcher"))
     assert "nothing in MPIJob 'job' counts" in program("submit", str(path), "--max-cost", "5").err

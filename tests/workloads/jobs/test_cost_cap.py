@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from training.pods import launcher
-from training_workloads import ElasticHorovodJobSpec, HorovodJobSpec, InputError
+from training.pods import launcher, torch_agent
+from training_workloads import ElasticHorovodJobSpec, HorovodJobSpec, InputError, TorchElasticJobSpec
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.jobs import gpu_pods
 from training_workloads.mpijob.programs import COST_LINE
@@ -50,6 +50,17 @@ def test_an_elastic_job_has_a_cap_too() -> None:
     assert argv[argv.index("--max-cost") + 1] == "9.5"
 
 
+def test_the_agent_of_torchrun_counts_for_all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    given: dict[str, Any] = {"name": "job", "image": "image:1", "command": ("train",), "workers": 2}
+    spec = TorchElasticJobSpec(**given, instance_type="p4d.24xlarge", max_cost=9.5)
+    argv = spec.job()["template"]["spec"]["containers"][0]["command"]
+    settings = torch_agent.parse(argv[3:])
+    assert (settings.max_cost, settings.usd_per_hour) == (9.5, 43.9153)
+    with pytest.raises(InputError, match=r"'max_cost' is 9\.5, but of a TrainJob no agent counts the cost; omit it"):
+        spec.replaced(kind="TrainJob")
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -85,9 +96,9 @@ def test_a_type_without_a_price_has_no_cap(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_launchers_line_is_understood() -> None:
-    from training.pods.cost_cap import CostCap, CostFile
+    from training.pods.cost_cap import CostCap, WorkerCostFile
 
-    cap = CostCap(1500.0, 21.9576, CostFile((), 22), lambda: ["a", "b"])
+    cap = CostCap(1500.0, 21.9576, WorkerCostFile((), 22), lambda: ["a", "b"])
     found = COST_LINE.fullmatch(str(cap))
     assert found
     assert found.groupdict() == {"usd": "0.00", "most": "1,500.00", "rate": "43.92"}

@@ -1,4 +1,4 @@
-"""The most that a job may cost: the price of its workers, by which its launcher counts."""
+"""The most that a job may cost: the price of its workers, by which its launcher, or the agent of torchrun, counts."""
 
 from training_workloads.catalog import InstanceType
 from training_workloads.validation import Problem, Problems
@@ -8,7 +8,7 @@ __all__ = ["cap_options", "cap_problems"]
 _FIELD = "max_cost"
 _MINUTES_OF_AN_HOUR = 60
 
-# The launcher's options.
+# Options of both programs.
 _MAX_COST, _USD_PER_HOUR = "--max-cost", "--usd-per-hour"
 
 
@@ -17,12 +17,12 @@ def _usd_per_hour(instance: InstanceType, gpus: int) -> float | None:
     return instance.price.usd_per_hour * gpus / instance.gpus if instance.price and instance.gpus else None
 
 
-def cap_options(max_cost: float | None, instance: InstanceType, gpus: int) -> dict[str, str]:
-    """Return the options of the launcher of a job that may cost so much; none without a cap."""
+def cap_options(max_cost: float | None, instance: InstanceType, gpus: int, workers: int = 1) -> dict[str, str]:
+    """Return the options of the program that counts the cost of some workers; none without a cap."""
     price = _usd_per_hour(instance, gpus)
     if max_cost is None or price is None:
         return {}
-    return {_MAX_COST: f"{max_cost:.10g}", _USD_PER_HOUR: f"{round(price, 4):.10g}"}
+    return {_MAX_COST: f"{max_cost:.10g}", _USD_PER_HOUR: f"{round(price * workers, 4):.10g}"}
 
 
 def cap_problems(max_cost: float | None, instance: InstanceType, gpus: int, workers: int) -> Problems:

@@ -12,7 +12,6 @@ from training_workloads.catalog.framework_images import (
     shown_capability,
     supported_compute_capabilities,
 )
-from training_workloads.jobs.cost_cap import cap_problems
 from training_workloads.jobs.gpu_job import GpuJobSpec
 from training_workloads.jobs.mpi_pods import SSH_KEYS, LauncherSpec, mpi_job
 from training_workloads.jobs.rank_environment import hierarchical_all_reduce, rank_environment
@@ -71,7 +70,7 @@ class HorovodJobSpec(GpuJobSpec, LauncherSpec):
         derived |= hierarchical_all_reduce(self.instance, self.resources, self.workers)
         ranks = {**derived, **self.environment}
         mpirun = mpirun_command(self.world_size, ranks, self.command, ranks_per_socket=self.ranks_per_socket)
-        return mpi_job(self.pods, self, mpirun, ranks)
+        return mpi_job(self.pods, self, mpirun, ranks, max_cost=self.max_cost)
 
 
 @HorovodJobSpec.rule
@@ -82,11 +81,6 @@ def _gpu_of_the_framework(spec: HorovodJobSpec) -> Problems:
         fix = "choose a type with another GPU, or for an image that supports this one give the framework 'other'"
         path, related = ("instance_type",), (("framework",),)
         yield Problem(path=path, given=spec.instance_type, allowed=allowed, fix=fix, related=related)
-
-
-@HorovodJobSpec.rule
-def _max_cost(spec: HorovodJobSpec) -> Problems:
-    yield from cap_problems(spec.max_cost, spec.instance, spec.resources.gpus, spec.workers)
 
 
 @HorovodJobSpec.rule

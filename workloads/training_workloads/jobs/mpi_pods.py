@@ -10,7 +10,7 @@ from training_workloads.mpijob.launcher_argv import launcher_environment, wrappe
 from training_workloads.mpijob.mpi_job import MpiJobSpec, ReplicaSpec, RunPolicy
 from training_workloads.mpijob.programs import HOME, RUN_WORKER, SSH_PORT, SSHD_CONFIG
 from training_workloads.spec import Checked
-from training_workloads.validation import above_zero, at_least
+from training_workloads.validation import at_least
 
 __all__ = ["LAUNCHER_CPU_MILLIS", "LAUNCHER_MEMORY_GIB", "SSH_KEYS", "LauncherSpec", "mpi_job"]
 
@@ -45,13 +45,10 @@ class LauncherSpec(LimitsSpec):
     Attributes:
         backoff_limit: How often the launcher restarts the ranks; each start resumes from the newest checkpoint. A
             lost pod of the launcher is replaced this often too, but at most twice: the third loss ends the job.
-        max_cost: Dollars that the run may cost, over all its starts, at the On-Demand price of its workers' nodes: then
-            the launcher sends the ranks a stop request, at which they save, and ends the job. Default: no limit.
         gate: Whether the launcher checks every worker before it starts the ranks: GPUs, EFA, memory, disks and clock.
     """
 
     backoff_limit: Annotated[int, Checked(at_least, 0)] = 10
-    max_cost: Annotated[float, Checked(above_zero)] | None = None
     gate: bool = True
 
 
@@ -62,6 +59,7 @@ def mpi_job(
     environment: Mapping[str, str],
     *,
     min_workers: int | None = None,
+    max_cost: float | None = None,
 ) -> MpiJobSpec:
     """Return the MPIJob of a job's pods.
 
@@ -71,6 +69,7 @@ def mpi_job(
         command: The launch command, or a program that starts it.
         environment: Variables of the launcher for the ranks.
         min_workers: Workers with which the job can start; its command waits for them. Default: all.
+        max_cost: Dollars that the run may cost. Default: no limit.
 
     Raises:
         InputError: The operator would reject the job.
@@ -80,7 +79,7 @@ def mpi_job(
         "--timeout": launcher.start_timeout_seconds,
         "--workers": min_workers,
         "--restarts": launcher.backoff_limit,
-        **cap_options(launcher.max_cost, pods.spec.instance, pods.spec.resources.gpus),
+        **cap_options(max_cost, pods.spec.instance, pods.spec.resources.gpus),
         "--gate": "yes" if launcher.gate else "no",
         **_requested(pods),
     }
