@@ -12,12 +12,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
 from training.pods import first_process, remote
 from training.pods.job_end import JobEnd
+from training.runtime.errors import UserError
 from training.runtime.files import write_atomically
 from training.runtime.stop_request import STOPPED
 
@@ -91,15 +92,26 @@ class OwnCostFile:
         Raises:
             JobEnd: The file holds something else.
         """
-        return dollars(self._path.read_text(errors="replace") if self._path.exists() else "", self._path)
+        try:
+            text = self._path.read_text(errors="replace") if self._path.exists() else ""
+        except OSError as error:
+            self._warn("read", error)
+            return 0.0
+        return dollars(text, self._path)
 
     def write(self, hosts: Sequence[str], usd: float) -> None:
         """Write the sum, unless another worker has counted more."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._path, _text(max(usd, self.read(hosts))).encode())
+            # This runs while the ranks train: a damaged file ends no run that has begun.
+            with suppress(JobEnd):
+                usd = max(usd, self.read(hosts))
+            write_atomically(self._path, _text(usd).encode())
         except OSError as error:
-            print(f"warning: {self._path} cannot be written: {error.strerror}", file=sys.stderr, flush=True)
+            self._warn("written", error)
+
+    def _warn(self, what: str, error: OSError) -> None:
+        print(f"warning: {self._path} cannot be {what}: {error.strerror}", file=sys.stderr, flush=True)
 
 
 def _text(usd: float) -> str:
@@ -157,6 +169,7 @@ class CostCap:
         self._usd = 0.0
         self._counted: float | None = None
         self._kept = self._printed = 0.0
+        self._present: Sequence[str] = ()
 
     @property
     def is_reached(self) -> bool:
@@ -164,7 +177,7 @@ class CostCap:
         return self._usd >= self._most
 
     def __str__(self) -> str:
-        rate = self._usd_per_hour * len(self._hosts())
+        rate = self._usd_per_hour * len(self._workers())
         return f"cost: ${self._usd:,.2f} of ${self._most:,.2f}, at ${rate:,.2f} an hour"
 
     def begin(self, hosts: Sequence[str]) -> None:
@@ -234,15 +247,21 @@ class CostCap:
             while not ended.wait(_PAUSE_SECONDS):
                 end()
 
+    def _workers(self) -> Sequence[str]:
+        """Return the present workers; the last known ones where there is no list, as while an elastic job has none."""
+        with suppress(UserError):
+            self._present = self._hosts()
+        return self._present
+
     def _count(self) -> None:
         now = time.monotonic()
         if self._counted is not None:
-            self._usd += self._usd_per_hour * len(self._hosts()) * (now - self._counted) / 3600
+            self._usd += self._usd_per_hour * len(self._workers()) * (now - self._counted) / 3600
             self._counted = now
 
     def _keep(self) -> None:
         self._kept = time.monotonic()
-        self._file.write(self._hosts(), self._usd)
+        self._file.write(self._workers(), self._usd)
 
     def _print(self) -> None:
         self._printed = time.monotonic()

@@ -152,6 +152,10 @@ def test_a_worker_that_starts_later_does_not_lower_the_sum(tmp_path: Path) -> No
     file.write((), 9.5)
     file.write((), 3.0)
     assert file.read(()) == 9.5
+    # A damaged file ends no run that has begun.
+    (tmp_path / "cost.json").write_text("{")
+    file.write((), 12.0)
+    assert file.read(()) == 12.0
 
 
 def test_a_sum_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
