@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.workloads.sagemaker import sagemaker_samples
 from training.pods import launcher, torch_agent
 from training_workloads import ElasticHorovodJobSpec, HorovodJobSpec, InputError, TorchElasticJobSpec
 from training_workloads.catalog import INSTANCE_TYPES
@@ -93,6 +94,12 @@ def test_a_type_without_a_price_has_no_cap(monkeypatch: pytest.MonkeyPatch) -> N
         "'max_cost' is 500, but the catalog has no price of p4d.24xlarge; omit it, and limit the time with "
         "'deadline_seconds'"
     )
+
+
+def test_sagemaker_has_other_prices() -> None:
+    message = "'max_cost' is 500, but SageMaker has other prices, and no launcher that counts them; omit it"
+    with pytest.raises(InputError, match=message):
+        sagemaker_samples.job("resnet50-p4d", spec={"max_cost": 500})
 
 
 def test_the_launchers_line_is_understood() -> None:

@@ -427,12 +427,6 @@ def test_an_elastic_job_is_rejected() -> None:
         SageMakerJob(spec=spec, name="e")
 
 
-def test_a_cap_of_the_cost_is_rejected() -> None:
-    message = "'max_cost' is 500, but SageMaker has other prices, and no launcher that counts them; omit it"
-    with pytest.raises(InputError, match=message):
-        request(job("resnet50-p4d", spec={"max_cost": 500}))
-
-
 def test_a_channel_without_a_place_is_rejected() -> None:
     mine = own_job("python", "train.py", "--data", "/opt/ml/input/data/training")
     with pytest.raises(InputError, match="the program reads the channel training, which has no place; give --"):
