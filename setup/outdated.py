@@ -32,7 +32,12 @@ from training_workloads.catalog.prices import (
     EKS_CONTROL_PLANE,
     EKS_EXTENDED_SUPPORT,
     INTERFACE_ENDPOINT,
+    LUSTRE,
     NAT_GATEWAY,
+    VOLUME,
+    VOLUME_IOPS,
+    VOLUME_THROUGHPUT,
+    MonthlyPrice,
 )
 from training_workloads.catalog.versions import (
     CLUSTER_AUTOSCALER,
@@ -65,11 +70,15 @@ _CHOSEN = (
     "workloads/training_workloads/recipes",
 )
 _TYPE = re.compile(r"[a-z]\w*(?:-\w+)?\.(?:\d*xlarge|metal)\b")
-_PRICES = {
+_PRICES: dict[str, Price | MonthlyPrice] = {
     "EKS_CONTROL_PLANE": EKS_CONTROL_PLANE,
     "EKS_EXTENDED_SUPPORT": EKS_EXTENDED_SUPPORT,
     "INTERFACE_ENDPOINT": INTERFACE_ENDPOINT,
     "NAT_GATEWAY": NAT_GATEWAY,
+    "VOLUME": VOLUME,
+    "VOLUME_IOPS": VOLUME_IOPS,
+    "VOLUME_THROUGHPUT": VOLUME_THROUGHPUT,
+    **{f"LUSTRE of {kind} at {speed} MB/s per TiB": price for (kind, speed), price in LUSTRE.items()},
 }
 
 
@@ -305,7 +314,7 @@ def _dates(today: date, days: int) -> Iterator[Line]:
     rows: dict[str, date] = {f"chart {one.chart}": one.checked for one in _CHARTS}
     rows |= {f"image {one.name}:{one.tag}": one.checked for one in IMAGES}
     rows |= {f"Kubernetes {one.name}": one.checked for one in KUBERNETES_RELEASES.values()}
-    prices: dict[str, Price] = dict(_PRICES)
+    prices = dict(_PRICES)
     # A page of today has nothing new on a retired type.
     for one in (one for one in INSTANCE_TYPES.values() if not one.retired):
         rows[one.name] = one.checked

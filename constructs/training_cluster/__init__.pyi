@@ -7,7 +7,7 @@ from .identity.encryption_key import TrainingKey
 from .identity.job_identity import JobIdentity
 from .identity.pod_identity import PodRole
 from .monitoring.cluster_monitoring import ClusterMonitoring
-from .monitoring.cost import CostEstimate, TrainingBudget, hourly_cost
+from .monitoring.cost import CostEstimate, LustreStorage, RootVolume, TrainingBudget, hourly_cost
 from .network.training_network import TrainingNetwork
 from .nodes.efa_security_group import EfaSecurityGroup
 from .nodes.gpu_node_group import GpuNodeGroup
@@ -52,6 +52,7 @@ __all__ = [
     "JobIdentity",
     "JobQueue",
     "LustreFileSystem",
+    "LustreStorage",
     "LustreVolume",
     "MetricsServer",
     "MpiOperator",
@@ -61,6 +62,7 @@ __all__ = [
     "NvidiaDevicePlugin",
     "PodRole",
     "PrePulledImages",
+    "RootVolume",
     "SageMakerConfig",
     "SageMakerTraining",
     "SageMakerTrainingRole",

@@ -17,7 +17,7 @@ from training_cluster.monitoring.cost import CostEstimate, hourly_cost
 from training_cluster.network.endpoints import service_names
 from training_cluster.network.training_network import TrainingNetwork, private_subnets
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
-from training_cluster.nodes.system_nodes import SYSTEM_NODES
+from training_cluster.nodes.system_nodes import SYSTEM_NODES, SYSTEM_VOLUME
 from training_cluster.storage.elastic_file_system import ElasticVolume
 from training_cluster.storage.lustre_file_system import LustreFileSystem, LustreFileSystemBase
 from training_cluster.storage.lustre_spec import LustreSpec
@@ -209,10 +209,15 @@ class CompleteTrainingCluster(Construct):
 
     def _cost(self, sizes: Iterable[tuple[GpuNodeGroupSpec, int]]) -> CostEstimate:
         nodes = Counter({SYSTEM_INSTANCE_TYPE: SYSTEM_NODES})
+        volumes = Counter({SYSTEM_VOLUME: SYSTEM_NODES})
         for spec, size in sizes:
             nodes[spec.instance_type] += size
+            volumes[spec.root_volume] += size
         return hourly_cost(
             nodes=nodes,
+            root_volumes=volumes,
+            # An imported one costs too, but not by this cluster.
+            lustre=tuple(each.spec.storage for each in self.file_systems if isinstance(each, LustreFileSystem)),
             nat_gateways=int(self.config.nat and not self.config.existing_vpc),
             interface_endpoints=self._endpoint_interfaces(),
             kubernetes_version=self.config.kubernetes_version,

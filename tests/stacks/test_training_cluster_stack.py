@@ -196,12 +196,16 @@ def test_the_price_by_the_hour_is_reported_with_its_date() -> None:
     outputs = templates("p3dn-without-efa")["TrainingClusterStack"].to_json()["Outputs"]
     said = outputs["EstimatedCostPerHour"]["Value"]
     assert said.startswith(
-        "62.95 USD as deployed; with every node group at its max_size, On-Demand, 62.95 USD: "
+        "63.31 USD as deployed; with every node group at its max_size, On-Demand, 63.31 USD: "
         "2 x m5.xlarge at 0.192, 2 x p3dn.24xlarge at 31.212, "
     )
     outputs = templates("p5-capacity-block")["TrainingClusterStack"].to_json()["Outputs"]
     said = outputs["EstimatedCostPerHour"]["Value"]
-    assert said.startswith("0.53 USD as deployed; with every node group at its max_size, On-Demand, 881.17 USD: ")
+    unpriced = "Lustre PERSISTENT_2 of 9600 GiB at 500 MB/s per TiB without a price"
+    assert said.startswith(
+        f"0.60 USD + {unpriced} as deployed; "
+        f"with every node group at its max_size, On-Demand, 881.59 USD + {unpriced}: "
+    )
     assert "(us-east-1, 2026-02-09 to " in said
 
 

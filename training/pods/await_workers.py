@@ -48,6 +48,7 @@ def wait(
     seconds: float,
     workers: int | None,
     when_answered: Callable[[Sequence[str]], None] | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> list[str]:
     """Return the workers that answer, as soon as they are enough.
 
@@ -57,6 +58,7 @@ def wait(
         seconds: The time that they have.
         workers: How many are enough; None for all.
         when_answered: Called with the workers that answer for the first time.
+        meanwhile: Called again and again; it may raise the end of the job.
 
     Raises:
         JobEnd: The time is over.
@@ -64,6 +66,7 @@ def wait(
     """
     deadline, reminder, answered = time.monotonic() + seconds, Reminder(), list[str]()
     while True:
+        meanwhile()
         hosts = list(read_hosts(hostfile))
         missing = _missing([host for host in hosts if host not in answered], port)
         before, answered = answered, [host for host in hosts if host not in missing]

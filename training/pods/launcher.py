@@ -21,13 +21,14 @@ from functools import partial
 from pathlib import Path
 
 from training.pods import await_workers, first_process, gate, job_end, ranks_attempt, reachable_hosts
+from training.pods.cost_cap import CostCap, WorkerCostFile
 from training.pods.first_process import command_like
 from training.pods.job_end import Decided, JobEnd
 from training.pods.network_line import NetworkWatch
 from training.pods.ranks_attempt import Attempt
 from training.pods.requested import Requested
 from training.runtime import mpirun_environment, options
-from training.runtime.command_line import whole_number
+from training.runtime.command_line import positive_number, whole_number
 from training.runtime.errors import USER_ERROR, UserError
 from training.runtime.options import option
 from training.runtime.stop_request import STOPPED
@@ -57,6 +58,8 @@ class Settings(Requested):
         whole_number(1), "how many are enough to start; default: all of the hostfile", default=None
     )
     restarts: int = option(whole_number(0, _MOST), "how often ranks that failed restart", default=0)
+    max_cost: float | None = option(positive_number, "dollars that the run may cost, over all its starts", default=None)
+    usd_per_hour: float = option(positive_number, "price of a worker, for '--max-cost'", default=0.0)
     gate: str = option(("yes", "no"), "check the workers before the ranks", default="yes")
     termination_log: Path = option(Path, "of the container", default=job_end.TERMINATION_LOG)
     command: tuple[str, ...] = option(command_like("mpirun"), "-- mpirun …", rest=True)
@@ -67,7 +70,16 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     return options.parse(Settings, "training.pods.launcher", __doc__, arguments)
 
 
-def run_ranks(settings: Settings) -> Attempt:
+def cost_cap(settings: Settings) -> CostCap | None:
+    """Return the cap of the job's cost; None where it has none."""
+    if settings.max_cost is None:
+        return None
+    file = WorkerCostFile(settings.command, settings.port)
+    hosts = partial(await_workers.read_hosts, settings.hostfile)
+    return CostCap(settings.max_cost, settings.usd_per_hour, file, lambda: list(hosts()))
+
+
+def run_ranks(settings: Settings, cap: CostCap | None) -> Attempt:
     """Run the launch command to its end; forward its output, and stop requests to its ranks."""
     slots = await_workers.read_hosts(settings.hostfile)
     network = NetworkWatch(nodes=len(slots), ranks=sum(slots.values()), efa=settings.efa)
@@ -75,7 +87,10 @@ def run_ranks(settings: Settings) -> Attempt:
     reachable_hosts.ANSWERED.unlink(missing_ok=True)
     name = Path(settings.command[0]).name
     forwarded = signal.SIGUSR1 if name in _FORWARDS_SIGUSR1 else signal.SIGTERM
-    return ranks_attempt.run(_with_hosts(settings.command, slots), network, forwarded)
+    command = _with_hosts(settings.command, slots)
+    if cap is None:
+        return ranks_attempt.run(command, network, forwarded)
+    return ranks_attempt.run(command, network, forwarded, limit=cap.limit)
 
 
 def _with_hosts(command: tuple[str, ...], slots: Mapping[str, int]) -> tuple[str, ...]:
@@ -110,7 +125,7 @@ def run_job(settings: Settings) -> int:
     Raises:
         JobEnd: The job has failed.
     """
-    restarts, started = 0, False
+    restarts, started, cap = 0, False, cost_cap(settings)
     while True:
         hosts = await_workers.wait(
             settings.hostfile,
@@ -119,13 +134,18 @@ def run_job(settings: Settings) -> int:
             workers=settings.workers,
             # An old decision on a worker that comes late must not end a job that runs again.
             when_answered=None if started else partial(job_end.recall, port=settings.port),
+            meanwhile=cap.check if cap else lambda: None,
         )
         started = True
+        if cap:
+            cap.begin(hosts)
         if settings.gate == "yes":
             gate.check(hosts, settings.port, settings)
-        attempt = run_ranks(settings)
+        attempt = run_ranks(settings, cap)
         if attempt.stopped or (attempt.code == 0 and not attempt.not_efa):
             return attempt.code
+        if cap and cap.is_reached:
+            raise cap.end(str(attempt))
         if attempt.code == STOPPED and attempt.seconds > _SOON_SECONDS:
             print("the ranks were stopped on request and have saved their state: they start again", flush=True)
             continue

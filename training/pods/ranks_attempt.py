@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from training.pods.first_process import Child
@@ -40,6 +41,7 @@ def run(
     network: NetworkWatch,
     forwarded: signal.Signals,
     watch: Callable[[Callable[[], None]], None] = lambda end_ranks: None,
+    limit: Callable[[Callable[[], None], Callable[[], None]], AbstractContextManager[None]] = lambda *_: nullcontext(),
 ) -> Attempt:
     """Run the launch command to its end; forward its output, and stop requests to its ranks.
 
@@ -49,6 +51,8 @@ def run(
         forwarded: Signal that the command gets for a stop request.
         watch: Called when the command runs, with a function that ends it. That is to be called until it has ended:
             first it sends SIGTERM, later SIGKILL.
+        limit: Entered while the command runs, with a function that sends its ranks a stop request, and with the one
+            that ends it.
     """
     started = time.monotonic()
     asked: list[float] = []
@@ -65,10 +69,15 @@ def run(
     output.start()
     watch(end_ranks)
     stopped = False
-    while program.wait_for_stop_request():
-        stopped = True
+
+    def stop_ranks() -> None:
         print(f"stop request: sends {forwarded.name} to {command[0]} and waits for its ranks", flush=True)
         program.send(forwarded)
+
+    with limit(stop_ranks, end_ranks):
+        while program.wait_for_stop_request():
+            stopped = True
+            stop_ranks()
     output.finish()
     code = program.code or 0
     if not stopped:

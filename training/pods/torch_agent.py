@@ -4,7 +4,8 @@ python -m training.pods.torch_agent -- torchrun --nnodes 1:4 … --no-python pyt
 
 Torchrun starts ranks again whatever their exit codes are, and ends with 1. Here a rank that meets a user's error writes
 it into a file; this program then ends torchrun, and ends with code 2, at which the Job fails at once: a restart would
-repeat the error on all GPUs. Kubernetes ends a worker with SIGTERM, which torchrun forwards to the ranks.
+repeat the error on all GPUs. So does a run that has cost as much as it may, after a stop request to its ranks.
+Kubernetes ends a worker with SIGTERM, which torchrun forwards to the ranks.
 """
 
 import os
@@ -13,12 +14,16 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from training.pods import job_end
+from training.pods.cost_cap import CostCap, OwnCostFile
 from training.pods.first_process import Child, command_like
 from training.runtime import options
+from training.runtime.command_line import positive_number
 from training.runtime.errors import USER_ERROR, UserError
 from training.runtime.options import option
 from training.runtime.torchrun_environment import USER_ERROR_FILE
@@ -34,19 +39,37 @@ _KILL_SECONDS = 15.0
 class Settings:
     """The command line."""
 
+    max_cost: float | None = option(positive_number, "dollars that the run may cost, over all its starts", default=None)
+    usd_per_hour: float = option(positive_number, "price of all workers, for '--max-cost'", default=0.0)
     command: tuple[str, ...] = option(command_like("torchrun"), "-- torchrun …", rest=True)
 
 
-def run(command: Sequence[str], reported: Path) -> int:
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Return the settings of a command line; the words after '--' become `command`."""
+    return options.parse(Settings, "training.pods.torch_agent", __doc__, arguments)
+
+
+def cost_cap(settings: Settings) -> CostCap | None:
+    """Return the cap of the run's cost; None where it has none. The agent of each worker counts for all workers."""
+    if settings.max_cost is None:
+        return None
+    return CostCap(settings.max_cost, settings.usd_per_hour, OwnCostFile(settings.command), lambda: ["all"])
+
+
+def run(command: Sequence[str], reported: Path, cap: CostCap | None = None) -> int:
     """Run torchrun to its end, and return its exit code.
 
     Args:
         command: Torchrun's.
         reported: Where a rank writes a user's error.
+        cap: Cap of the run's cost. Default: none.
 
     Raises:
         UserError: A rank has reported one.
+        JobEnd: The run has cost what it may.
     """
+    if cap:
+        cap.begin(())
     os.environ[USER_ERROR_FILE] = str(reported)
     ended, torchrun = threading.Event(), Child(command)
 
@@ -60,11 +83,15 @@ def run(command: Sequence[str], reported: Path) -> int:
 
     watching = threading.Thread(target=end_at_an_error, name="end-at-an-error")
     watching.start()
-    while torchrun.wait_for_stop_request():
-        torchrun.send(signal.SIGTERM)
+    stop, kill = partial(torchrun.send, signal.SIGTERM), partial(torchrun.send, signal.SIGKILL)
+    with cap.limit(stop, kill) if cap else nullcontext():
+        while torchrun.wait_for_stop_request():
+            torchrun.send(signal.SIGTERM)
     ended.set()
     watching.join()
     code = torchrun.code or 0
+    if code and cap and cap.is_reached:
+        raise cap.end(f"torchrun ended with exit code {code}")
     if code and reported.exists():
         message = reported.read_text(encoding="utf-8")
         raise UserError(f"{message}. A restart would repeat it: cancel the job, fix it, submit it again")
@@ -74,10 +101,10 @@ def run(command: Sequence[str], reported: Path) -> int:
 def main(arguments: Sequence[str] | None = None, termination_log: Path = job_end.TERMINATION_LOG) -> int:
     """Run the program and return its exit code: torchrun's, or 2 for a user's error."""
     try:
-        settings = options.parse(Settings, "training.pods.torch_agent", __doc__, arguments)
+        settings = parse(arguments)
         with tempfile.TemporaryDirectory(prefix="torch-agent-") as folder:
-            return run(settings.command, Path(folder) / "user-error")
-    except UserError as error:
+            return run(settings.command, Path(folder) / "user-error", cost_cap(settings))
+    except (UserError, job_end.JobEnd) as error:
         job_end.show(str(error), termination_log)
         return USER_ERROR
 

@@ -7,6 +7,7 @@ the command line or with a file and a line. No code parses a rendered message.
 
 import re
 import reprlib
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
@@ -18,6 +19,7 @@ __all__ = [
     "Path",
     "Problem",
     "Problems",
+    "above_zero",
     "at_least",
     "check",
     "dotted",
@@ -292,6 +294,13 @@ def at_least(name: str, value: Any, minimum: int, maximum: int = _INT32, reason:
         yield Problem(path=(name,), given=value, fix=f"give {minimum} or more")
     elif value > maximum:
         yield Problem(path=(name,), given=value, allowed=reason, fix=f"give {maximum} or less")
+
+
+def above_zero(name: str, value: Any) -> Problems:
+    """Reject anything but a finite number above 0."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and 0 < value < sys.float_info.max):
+        yield Problem(path=(name,), given=value, fix="give a number above 0")
 
 
 def one_of(name: str, value: Any, allowed: Iterable[Any]) -> Problems:

@@ -1,10 +1,10 @@
 """The report of `trainctl cluster status`: stacks, nodes, platform, file systems, jobs, price by the hour."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from training_cluster.account.account_requests import Account
 from training_cluster.account.cluster_state import ClusterState, connect_to, read_cluster
@@ -15,12 +15,15 @@ from training_cluster.account.deployed_stack import (
     kubernetes_release,
     running_nodes,
 )
+from training_cluster.account.kept_resources import ELASTIC_FILE_SYSTEM, elastic_bytes
 from training_cluster.account.lustre_state import LustreState, read_lustre
-from training_cluster.monitoring.cost import CostEstimate, hourly_cost
+from training_cluster.monitoring.cost import CostEstimate, found_cost
+from training_cluster.nodes.node_parts import CLUSTER_TAG
 from training_workloads.aws.errors import RequestError
-from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
+from training_workloads.catalog.provisioned_storage import FREE_IOPS, FREE_MIB_PER_SECOND, RootVolume
 from training_workloads.cluster.failures import ClusterError
+from training_workloads.manifests.values import GI
 from training_workloads.validation import InputError
 
 __all__ = ["ClusterReport", "report_cluster"]
@@ -43,8 +46,8 @@ class ClusterReport:
         instances: The nodes that EC2 runs, and bills, by type.
         kubernetes: The state that Kubernetes knows; None where it cannot be asked.
         file_systems: The Lustre file systems that jobs mount, also one that existed before the cluster.
-        usd_per_hour: Price of nodes, control plane, NAT gateways and interface endpoints at On-Demand prices; None
-            where the catalog has no price.
+        usd_per_hour: What costs by the hour, at On-Demand prices, without that of `unpriced`; None without a cluster.
+        unpriced: What runs and has no price in the catalog.
         price: The same as a sentence, with the costs that it omits.
         notes: The parts that could not be read, and why.
     """
@@ -55,6 +58,7 @@ class ClusterReport:
     kubernetes: ClusterState | None = None
     file_systems: tuple[LustreState, ...] = ()
     usd_per_hour: float | None = None
+    unpriced: tuple[str, ...] = ()
     price: str = ""
     notes: tuple[str, ...]
 
@@ -74,29 +78,60 @@ def report_cluster(account: Account, cluster_stack: str, data_stack: str, contex
     if stack is None:
         return ClusterReport(stacks=states, notes=tuple(notes))
     instances = _instances(notes, account, stack)
-    price = _price(notes, account, stack, instances)
+    file_systems = _file_systems(notes, account, stack)
+    price = _price(notes, account, stack, instances, file_systems)
     return ClusterReport(
         stacks=states,
         cluster=stack.cluster_name,
         instances=instances,
         kubernetes=_noted(notes, "Kubernetes", lambda: _kubernetes(account, stack, context)),
-        file_systems=_file_systems(notes, account, stack),
+        file_systems=file_systems,
         usd_per_hour=price.usd_per_hour,
+        unpriced=price.unpriced,
         price=str(price),
         notes=tuple(notes),
     )
 
 
-def _price(notes: list[str], account: Account, stack: DeployedStack, instances: Mapping[str, int]) -> CostEstimate:
+def _price(
+    notes: list[str],
+    account: Account,
+    stack: DeployedStack,
+    instances: Mapping[str, int],
+    file_systems: Iterable[LustreState],
+) -> CostEstimate:
     release = _noted(notes, "the Kubernetes release", lambda: kubernetes_release(account, stack))
-    return hourly_cost(
-        nodes={name: count for name, count in instances.items() if name in INSTANCE_TYPES},
+    own = stack.ids(FILE_SYSTEM)
+    return found_cost(
+        nodes=instances,
+        root_volumes=_noted(notes, "the volumes", lambda: _root_volumes(account, stack)),
+        # One that existed before the cluster costs with and without it.
+        lustre=tuple(each.storage for each in file_systems if each.id in own),
+        efs_gib=_noted(notes, "what EFS holds", lambda: _elastic_gib(account, stack)),
         nat_gateways=len(stack.ids("AWS::EC2::NatGateway")),
         interface_endpoints=_noted(notes, "the endpoints", lambda: _endpoint_interfaces(account, stack)) or 0,
         # Without its dates the price is that of standard support.
         kubernetes_version=release if release in KUBERNETES_RELEASES else None,
         today=date.today(),
     )
+
+
+def _root_volumes(account: Account, stack: DeployedStack) -> Counter[RootVolume]:
+    """Return the volumes of the nodes, which have the tag of their launch template."""
+    if stack.cluster_name is None:
+        return Counter()
+    ours = [{"Name": f"tag:{CLUSTER_TAG}", "Values": [stack.cluster_name]}, {"Name": "volume-type", "Values": ["gp3"]}]
+    found = account.all("ec2", "describe_volumes", "Volumes", Filters=ours)
+    return Counter(map(_root_volume, found))
+
+
+def _root_volume(volume: Mapping[str, Any]) -> RootVolume:
+    iops, speed = volume.get("Iops", FREE_IOPS), volume.get("Throughput", FREE_MIB_PER_SECOND)
+    return RootVolume(gib=volume["Size"], iops=iops, mib_per_second=speed)
+
+
+def _elastic_gib(account: Account, stack: DeployedStack) -> float:
+    return sum(elastic_bytes(account, id) for id in stack.ids(ELASTIC_FILE_SYSTEM)) / GI
 
 
 def _endpoint_interfaces(account: Account, stack: DeployedStack) -> int:
@@ -112,8 +147,6 @@ def _instances(notes: list[str], account: Account, stack: DeployedStack) -> Coun
     types: Counter[str] = Counter()
     for kind, count in found.items():
         types[kind.instance_type] += count
-    unknown = [name for name in types if name not in INSTANCE_TYPES]
-    notes += [f"the price omits {name}, which is not in the catalog" for name in unknown]
     return types
 
 

@@ -14,7 +14,10 @@ from training_workloads.aws.errors import NoPermissionError, RejectionError
 from training_workloads.catalog.prices import BUCKET, ELASTIC_FILES, IMAGES, KEY, MonthlyPrice
 from training_workloads.manifests.values import GI
 
-__all__ = ["KeptResource", "kept_by_data_stack", "kept_resources"]
+__all__ = ["ELASTIC_FILE_SYSTEM", "KeptResource", "elastic_bytes", "kept_by_data_stack", "kept_resources"]
+
+#: Type of a resource.
+ELASTIC_FILE_SYSTEM = "AWS::EFS::FileSystem"
 
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html
 _KEPT = ("Retain", "RetainExceptOnCreate", "Snapshot")
@@ -101,7 +104,8 @@ def _repository(account: Account, name: str) -> float:
     return float(sum(each.get("imageSizeInBytes", 0) for each in images))
 
 
-def _elastic(account: Account, id: str) -> float:
+def elastic_bytes(account: Account, id: str) -> float:
+    """Return the size of the files in an EFS file system."""
     (found,) = account.ask("efs", "describe_file_systems", FileSystemId=id)["FileSystems"]
     return float(found["SizeInBytes"]["Value"])
 
@@ -110,6 +114,6 @@ def _elastic(account: Account, id: str) -> float:
 _SIZES: Mapping[str, tuple[MonthlyPrice, Callable[[Account, str], float | None] | None]] = {
     "AWS::S3::Bucket": (BUCKET, _bucket),
     "AWS::ECR::Repository": (IMAGES, _repository),
-    "AWS::EFS::FileSystem": (ELASTIC_FILES, _elastic),
+    ELASTIC_FILE_SYSTEM: (ELASTIC_FILES, elastic_bytes),
     "AWS::KMS::Key": (KEY, None),
 }

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from training_cluster.account.account_requests import Account
+from training_workloads.catalog.provisioned_storage import LustreStorage
 from training_workloads.manifests.values import GI
 
 __all__ = ["NO_LAG", "LustreState", "find_associations", "find_lustre", "read_lustre"]
@@ -35,6 +36,7 @@ class LustreState:
         exports: How many of its data repositories export changes.
         broken: Data repositories that do not work, each with FSx's reason.
         tasks: Data repository tasks that run.
+        storage: What it costs by.
     """
 
     id: str
@@ -45,6 +47,7 @@ class LustreState:
     exports: int
     broken: tuple[str, ...]
     tasks: int
+    storage: LustreStorage
 
     @property
     def unexported(self) -> str:
@@ -97,7 +100,14 @@ def read_lustre(account: Account, id: str) -> LustreState | None:
         exports=sum(bool(_exported(each)) for each in associations),
         broken=tuple(_fault(each) for each in associations if each["Lifecycle"] not in _HEALTHY),
         tasks=len(tasks),
+        storage=_storage(found),
     )
+
+
+def _storage(file_system: dict[str, Any]) -> LustreStorage:
+    configuration = file_system.get("LustreConfiguration", {})
+    kind, speed = configuration.get("DeploymentType", ""), configuration.get("PerUnitStorageThroughput")
+    return LustreStorage.described(file_system["StorageCapacity"], kind, speed)
 
 
 def _exported(association: dict[str, Any]) -> Sequence[str]:

@@ -9,6 +9,7 @@ from training_cluster.changes.cluster_plan import ClusterPlan
 from training_cluster.changes.findings import LOST, REJECTED, STOPS, UNKNOWN, Outcome
 from training_cluster.changes.planned_stack import PlannedStack
 from training_cluster.changes.template_changes import Action, ResourceChange, Template
+from training_cluster.changes.template_cost import template_cost
 from training_workloads.cli.cluster_output import print_table
 from training_workloads.terminal import say
 
@@ -28,8 +29,6 @@ _MOST_ALIKE = 2
 
 _OF_KUBERNETES = "Custom::AWSCDK-EKS-"
 
-_PRICE = "EstimatedCostPerHour"
-
 
 def print_plan(plan: ClusterPlan) -> None:
     """Print the changes, the effects, the ways to avoid these, and the last line."""
@@ -48,6 +47,9 @@ def plan_as_data(plan: ClusterPlan) -> dict[str, Any]:
     """Return the plan for a program."""
     return {
         "safe": plan.is_safe,
+        "usd_per_hour": {
+            stack.name: {"before": _dollars(stack.old), "after": _dollars(stack.new)} for stack in plan.stacks
+        },
         "findings": [asdict(each) for each in plan.findings],
         "stacks": {
             stack.name: [
@@ -66,6 +68,11 @@ def plan_as_data(plan: ClusterPlan) -> dict[str, Any]:
     }
 
 
+def _dollars(template: Template) -> float | None:
+    estimate = template_cost(template)
+    return estimate.usd_per_hour if estimate else None
+
+
 def _print_stack(stack: PlannedStack) -> None:
     if not stack.changes:
         say(f"{stack.name}: no changes")
@@ -74,9 +81,10 @@ def _print_stack(stack: PlannedStack) -> None:
     say(f"{stack.name}{new}: {_counts(each.action for each in stack.changes)}")
     if stack.deployed:
         print_table(["", "RESOURCE", "CHANGES", "KEYS"], _rows(stack))
-    before, after = _price(stack.old), _price(stack.new)
-    if before and after and before != after:
-        say(f"per hour before: {before}", f"per hour after:  {after}")
+    before, after = template_cost(stack.old), template_cost(stack.new)
+    if before and after and before.items != after.items:
+        more = after.usd_per_hour - before.usd_per_hour
+        say(f"per hour before: {before.total}", f"per hour after:  {after.total} ({more:+.2f})")
 
 
 def _rows(stack: PlannedStack) -> Iterator[list[str]]:
@@ -99,10 +107,6 @@ def _keys(keys: Iterable[str]) -> str:
 def _counts(actions: Iterable[Action]) -> str:
     found = Counter(actions)
     return ", ".join(f"{found[action]} to {action}" for action in _MARKS if found[action])
-
-
-def _price(template: Template) -> str:
-    return str(template.get("Outputs", {}).get(_PRICE, {}).get("Value", ""))
 
 
 def _last_line(plan: ClusterPlan) -> str:

@@ -1,7 +1,8 @@
-"""The cost of a cluster by the hour, where the catalog has a dated price for every part, and a monthly budget."""
+"""The cost of a cluster by the hour, from the dated prices of the catalog, and a monthly budget."""
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Annotated, Any
 
@@ -16,14 +17,16 @@ from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.prices import (
     EKS_CONTROL_PLANE,
     EKS_EXTENDED_SUPPORT,
+    ELASTIC_FILES,
     INTERFACE_ENDPOINT,
     NAT_GATEWAY,
 )
+from training_workloads.catalog.provisioned_storage import LustreStorage, RootVolume
 from training_workloads.keywords import checked
 from training_workloads.spec import Checked
 from training_workloads.validation import Problem, Problems, at_least, unknown
 
-__all__ = ["CostEstimate", "CostItem", "TrainingBudget", "hourly_cost"]
+__all__ = ["CostEstimate", "CostItem", "LustreStorage", "RootVolume", "TrainingBudget", "found_cost", "hourly_cost"]
 
 # Percent of the budget. https://docs.aws.amazon.com/cost-management/latest/userguide/budgets-best-practices.html
 _NOTIFICATIONS = (("ACTUAL", 80), ("FORECASTED", 100))
@@ -31,9 +34,8 @@ _NOTIFICATIONS = (("ACTUAL", 80), ("FORECASTED", 100))
 # Paid by use, by contract, or without a dated price in the catalog.
 _NOT_INCLUDED = (
     "discounts of Spot, Savings Plans and Capacity Blocks",
-    "FSx for Lustre (storage, by throughput class)",
-    "EFS (storage, reads and writes)",
-    "EBS volumes (storage, and throughput above 125 MiB/s or IOPS above 3,000, which some root volumes have)",
+    "EFS (reads and writes, and files that come)",
+    "volumes that pods claim",
     "data transfer and what NAT and endpoints process",
     "public addresses",
     "S3",
@@ -57,13 +59,13 @@ class CostItem:
     price: Price | None
 
     def __str__(self) -> str:
-        amount = "a price that is not in the catalog" if self.price is None else _dollars(self.price.usd_per_hour)
-        return f"{self.count} x {self.name} at {amount}"
+        amount = "without a price" if self.price is None else f"at {_dollars(self.price.usd_per_hour)}"
+        return f"{self.count} x {self.name} {amount}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CostEstimate:
-    """The cost of a cluster by the hour, as a sum or as the reason why there is none; `str()` is a sentence.
+    """The cost of a cluster by the hour; `str()` is a sentence.
 
     Attributes:
         items: The parts.
@@ -75,21 +77,18 @@ class CostEstimate:
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """Names of the items without a price."""
-        return tuple(item.name for item in self.items if item.price is None)
+        """Names of the items that cost something and have no price in the catalog."""
+        return tuple(item.name for item in self.items if item.price is None and item.count)
 
     @property
-    def usd_per_hour(self) -> float | None:
-        """Dollars per hour at On-Demand prices without tax; None where an item has no price."""
-        prices = [item.count * item.price.usd_per_hour for item in self.items if item.price]
-        return round(sum(prices), 4) if len(prices) == len(self.items) else None
+    def usd_per_hour(self) -> float:
+        """Dollars per hour at On-Demand prices without tax, of the items with a price; see `unpriced`."""
+        return round(sum(item.count * item.price.usd_per_hour for item in self.items if item.price), 4)
 
     @property
     def total(self) -> str:
-        """The sum in words."""
-        if self.usd_per_hour is None:
-            return f"unknown, without a price of {', '.join(self.unpriced)}"
-        return f"{self.usd_per_hour:.2f} USD"
+        """The sum in words, with the items that it omits."""
+        return " + ".join([f"{self.usd_per_hour:.2f} USD", *(f"{name} without a price" for name in self.unpriced)])
 
     @property
     def extended_support(self) -> str | None:
@@ -136,19 +135,34 @@ def _counts(name: str, nodes: Any) -> Problems:
             yield problem.under(name)
 
 
+def _volume_counts(name: str, volumes: Any) -> Problems:
+    if not isinstance(volumes, Mapping) or not all(isinstance(volume, RootVolume) for volume in volumes):
+        yield Problem(path=(name,), given=volumes, fix="give a dict with the number of nodes of each RootVolume")
+        return
+    for volume, count in volumes.items():
+        for problem in at_least(str(volume), count, 0):
+            yield problem.under(name)
+
+
 @checked
 def hourly_cost(
     *,
     nodes: Annotated[Mapping[str, int] | Mapping[ec2.InstanceType, int], Checked(_counts)],
+    root_volumes: Annotated[Mapping[RootVolume, int], Checked(_volume_counts)] | None = None,
+    lustre: tuple[LustreStorage, ...] = (),
+    efs_gib: float | None = None,
     nat_gateways: Annotated[int, Checked(at_least, 0)] = 0,
     interface_endpoints: Annotated[int, Checked(at_least, 0)] = 0,
     kubernetes_version: RunningVersion | None = None,
     today: date | None = None,
 ) -> CostEstimate:
-    """Return the cost of the nodes, the EKS control plane, the NAT gateways and the interface endpoints.
+    """Return the cost of everything in a cluster that costs by the hour, whether it is used or not.
 
     Args:
         nodes: Number of nodes of each EC2 type, system nodes included. A group at 0 is shown with its price.
+        root_volumes: Number of volumes of each size and speed, one for each node. Default: none.
+        lustre: The file systems of FSx for Lustre. Default: none.
+        efs_gib: What EFS holds, in GiB. Default: there is no EFS, or nothing in it.
         nat_gateways: Number of NAT gateways. Default: 0.
         interface_endpoints: Interface endpoints times zones, as AWS bills them: 11 in two zones are 22. Default: 0.
         kubernetes_version: Release of the cluster, to state the cost of extended support and its first day. Default:
@@ -157,11 +171,17 @@ def hourly_cost(
             standard support, whatever the day.
 
     Raises:
-        InputError: `nodes` is no dict, the catalog does not know a type, a number is not a whole number of 0 or more,
-            or EKS runs no such release.
+        InputError: `nodes` or `root_volumes` is no dict, the catalog does not know a type, a number is not a whole
+            number of 0 or more, or EKS runs no such release.
     """
-    counts = [(_type_name(kind), count) for kind, count in nodes.items()]
-    items = [CostItem(count=count, name=name, price=INSTANCE_TYPES[name].price) for name, count in counts]
+    items = [
+        CostItem(count=count, name=name, price=INSTANCE_TYPES[name].price)
+        for name, count in ((_type_name(kind), count) for kind, count in nodes.items())
+    ]
+    items += [CostItem(count=count, name=str(each), price=each.price) for each, count in (root_volumes or {}).items()]
+    items += [CostItem(count=count, name=str(each), price=each.price) for each, count in Counter(lustre).items()]
+    if efs_gib:
+        items.append(CostItem(count=1, name=f"EFS of {efs_gib:.1f} GiB", price=ELASTIC_FILES.by_the_hour(efs_gib)))
     release = KUBERNETES_RELEASES.get(kubernetes_version or "")
     if today and release and today >= release.standard_support_ends:
         items.append(CostItem(count=1, name="EKS control plane in extended support", price=EKS_EXTENDED_SUPPORT))
@@ -175,9 +195,22 @@ def hourly_cost(
     return CostEstimate(items=tuple(items), kubernetes_version=kubernetes_version)
 
 
+def found_cost(*, nodes: Mapping[str, int], **parts: Any) -> CostEstimate:
+    """Return the cost of a cluster as an account or a template has it, with nodes of any type.
+
+    Args:
+        nodes: Number of nodes of each EC2 type; one that the catalog does not have is without a price.
+        parts: The other keywords of `hourly_cost`.
+    """
+    estimate = hourly_cost(nodes={name: count for name, count in nodes.items() if name in INSTANCE_TYPES}, **parts)
+    others = ((name, count) for name, count in nodes.items() if name not in INSTANCE_TYPES)
+    unpriced = (CostItem(count=count, name=name, price=None) for name, count in others)
+    return replace(estimate, items=(*estimate.items, *unpriced))
+
+
 def _dollars(amount: float) -> str:
-    """Return two decimals, or as many as the price has."""
-    return f"{amount:.2f}" if round(amount, 2) == amount else f"{amount:g}"
+    """Return two decimals, or as many as the price has, up to four."""
+    return f"{amount:.2f}" if round(amount, 2) == amount else f"{round(amount, 4):g}"
 
 
 class TrainingBudget(Construct):

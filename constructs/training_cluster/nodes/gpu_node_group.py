@@ -31,7 +31,6 @@ from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_cluster.single_owner import own
 from training_cluster.stack_order import order_stacks
 from training_workloads.catalog.nodes import (
-    GPU_ROOT_VOLUME_GIB,
     GPU_TAINT_KEY,
     group_labels,
     node_devices,
@@ -236,9 +235,6 @@ class GpuNodeGroup(Construct):
         # With interfaces on the launch template, EKS no longer adds the cluster's own security group.
         groups = [cluster.cluster_security_group_id]
         groups += [self.efa_security_group.security_group_id] if self.efa_security_group else []
-        volume = root_volume(
-            GPU_ROOT_VOLUME_GIB, key, mib_per_second=spec.volume_mib_per_second, iops=spec.root_volume_iops
-        )
         user_data = node_user_data(spec.instance, efa=bool(spec.efa_interfaces), fast_image_pull=spec.fast_image_pull)
         return template(
             self._nodes,
@@ -251,7 +247,7 @@ class GpuNodeGroup(Construct):
                 capacity_reservation_specification=self._reservation(),
                 instance_market_options=self._market(),
                 metadata_options=metadata_options(),
-                block_device_mappings=[volume],
+                block_device_mappings=[root_volume(spec.root_volume, key)],
                 user_data=Fn.base64(user_data),
                 tag_specifications=launch_tags(self._nodes, cluster_name=cluster.cluster_name, name=self.name),
             ),

@@ -8,12 +8,13 @@ from pydantic import Field
 
 from training_cluster.checks import KnownChecked
 from training_cluster.nodes.ami_release import AMI_RELEASE, bad_release, driver_branches, has_date
-from training_cluster.nodes.node_parts import FREE_IOPS, FREE_MIB_PER_SECOND, IMAGES_MIB_PER_SECOND, IOPS_PER_MIB
+from training_cluster.nodes.node_parts import IMAGES_MIB_PER_SECOND
 from training_cluster.nodes.node_repair import NodeRepair
 from training_workloads import InstanceType, gpu_instance_type
 from training_workloads.catalog import INSTANCE_TYPES, NetworkInterface
 from training_workloads.catalog.instances import supported_gpu_type
-from training_workloads.catalog.nodes import CapacityType
+from training_workloads.catalog.nodes import GPU_ROOT_VOLUME_GIB, CapacityType
+from training_workloads.catalog.provisioned_storage import FREE_IOPS, FREE_MIB_PER_SECOND, IOPS_PER_MIB, RootVolume
 from training_workloads.names import aws_id
 from training_workloads.spec import Checked, Converted, Spec
 from training_workloads.validation import MISSING, Problem, Problems, at_least, matches, one_of
@@ -127,6 +128,11 @@ class GpuNodeGroupSpec(Spec):
     def ip_interfaces(self) -> int:
         """Return the number of interfaces of each node that take an address of its subnet."""
         return 1 if self.efa is False else self.instance.ip_interfaces
+
+    @property
+    def root_volume(self) -> RootVolume:
+        """Return the size and speed of the root volume."""
+        return RootVolume.with_throughput(GPU_ROOT_VOLUME_GIB, self.volume_mib_per_second, self.root_volume_iops)
 
     @property
     def volume_mib_per_second(self) -> int:

@@ -28,13 +28,11 @@ from training_cluster.lifecycle import ClusterDefaults
 from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.suppressions import suppress_policy
 from training_workloads.catalog.nodes import NODE_GROUP_LABEL
+from training_workloads.catalog.provisioned_storage import RootVolume
 
 __all__ = [
     "CLUSTER_TAG",
-    "FREE_IOPS",
-    "FREE_MIB_PER_SECOND",
     "IMAGES_MIB_PER_SECOND",
-    "IOPS_PER_MIB",
     "allow_ssm",
     "launch_tags",
     "limit_node_role",
@@ -59,13 +57,6 @@ _METADATA_HOP_LIMIT = 1
 #: (https://awslabs.github.io/amazon-eks-ami/nodeadm/doc/examples/#enabling-fast-image-pull-experimental).
 IMAGES_MIB_PER_SECOND = 600
 
-#: Every gp3 volume has these, and carries 0.25 MiB/s for each of its IOPS, up to 2,000 MiB/s and 80,000 IOPS
-#: (https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html#gp3-performance; read 2026-11-23 in CDK's
-#: `EbsDeviceOptions`, which quotes the page, and the largest IOPS in excerpts of other projects).
-FREE_MIB_PER_SECOND = 125
-FREE_IOPS = 3000
-IOPS_PER_MIB = 4
-
 #: Tag of instances, volumes and interfaces with the cluster's name. EKS's own tags reach instances only.
 CLUSTER_TAG = "training-cluster/cluster"
 
@@ -84,20 +75,18 @@ _SSM_POLICY = "AmazonSSMManagedInstanceCore"
 _LaunchTemplate = ec2.CfnLaunchTemplate
 
 
-def root_volume(
-    size_gib: int, key: kms.IKey | None, *, mib_per_second: int, iops: int | None = None
-) -> _LaunchTemplate.BlockDeviceMappingProperty:
-    """Return an encrypted gp3 volume, on the boot device of Amazon Linux, by default with the IOPS that it needs."""
-    volume = _LaunchTemplate.EbsProperty(
+def root_volume(volume: RootVolume, key: kms.IKey | None) -> _LaunchTemplate.BlockDeviceMappingProperty:
+    """Return an encrypted gp3 volume, on the boot device of Amazon Linux."""
+    ebs = _LaunchTemplate.EbsProperty(
         volume_type="gp3",
-        volume_size=size_gib,
-        throughput=mib_per_second,
-        iops=iops or max(FREE_IOPS, IOPS_PER_MIB * mib_per_second),
+        volume_size=volume.gib,
+        throughput=volume.mib_per_second,
+        iops=volume.iops,
         encrypted=True,
         kms_key_id=key.key_arn if key else None,
         delete_on_termination=True,
     )
-    return _LaunchTemplate.BlockDeviceMappingProperty(device_name="/dev/xvda", ebs=volume)
+    return _LaunchTemplate.BlockDeviceMappingProperty(device_name="/dev/xvda", ebs=ebs)
 
 
 def metadata_options() -> _LaunchTemplate.MetadataOptionsProperty:

@@ -15,17 +15,19 @@ from training_cluster.nodes.node_parts import (
     root_volume,
 )
 from training_cluster.nodes.node_repair import NodeRepair
+from training_workloads.catalog.provisioned_storage import RootVolume
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
-__all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SystemNodes"]
+__all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SYSTEM_VOLUME", "SystemNodes"]
 
 #: Their number, one in each of two zones, and their number during a replacement.
 SYSTEM_NODES = 2
 MOST_SYSTEM_NODES = SYSTEM_NODES + 1
 
-# The launchers' image of about 10 GB in two versions, packed and unpacked, is 40 GB, and from 85 % on the kubelet
-# deletes images (sources: platform/pre_pulled_images.py). The rest is for the AMI and the cluster's services.
-_ROOT_VOLUME_GIB = 100
+#: Their root volume. The launchers run on them: a job starts when its image, gigabytes of it, has come there too. That
+#: image of about 10 GB in two versions, packed and unpacked, is 40 GB, and from 85 % on the kubelet deletes images
+#: (sources: platform/pre_pulled_images.py). The rest is for the AMI and the cluster's services.
+SYSTEM_VOLUME = RootVolume.with_throughput(100, IMAGES_MIB_PER_SECOND)
 
 _NAME = "system"
 
@@ -80,11 +82,9 @@ class SystemNodes(Construct):
 
 
 def _launch_template(nodes: Construct, encryption_key: kms.IKey | None, cluster_name: str) -> ec2.CfnLaunchTemplate:
-    # The launchers run here: a job starts when its image, gigabytes of it, has come here too.
-    volume = root_volume(_ROOT_VOLUME_GIB, encryption_key, mib_per_second=IMAGES_MIB_PER_SECOND)
     data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty(
         metadata_options=metadata_options(),
-        block_device_mappings=[volume],
+        block_device_mappings=[root_volume(SYSTEM_VOLUME, encryption_key)],
         tag_specifications=launch_tags(nodes, cluster_name=cluster_name, name=_NAME),
     )
     return ec2.CfnLaunchTemplate(nodes, "LaunchTemplate", launch_template_data=data)

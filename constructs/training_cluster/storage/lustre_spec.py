@@ -16,6 +16,7 @@ from training_workloads.catalog.lustre import (
     LUSTRE_THROUGHPUTS,
     lustre_capacity_gib,
 )
+from training_workloads.catalog.provisioned_storage import LustreStorage
 from training_workloads.spec import Checked, Converted, Spec
 from training_workloads.validation import InputError, Problem, Problems, at_least, is_late, matches, one_of
 
@@ -154,6 +155,13 @@ class LustreSpec(Spec):
         if self.throughput_mbps_per_tib is not None:
             return cast(int, self.throughput_mbps_per_tib)
         return LUSTRE_THROUGHPUTS[self.deployment_type][0]
+
+    @property
+    def storage(self) -> LustreStorage:
+        """What it costs by: its size, its kind and its speed."""
+        return LustreStorage(
+            gib=self.capacity_gib, deployment_type=self.deployment_type, mbps_per_tib=self.mbps_per_tib
+        )
 
 
 @LustreSpec.rule

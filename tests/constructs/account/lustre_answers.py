@@ -18,7 +18,9 @@ def answer_lustre(
     task: str | None = None,
 ) -> None:
     """Give the answers about a file system that is half full."""
+    kind = {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 125}
     found = {"FileSystemId": FILE_SYSTEM, "Lifecycle": "AVAILABLE", "StorageCapacity": CAPACITY}
+    found["LustreConfiguration"] = kind
     account.answer("fsx", "describe_file_systems", {"FileSystems": [found]}, {"FileSystemIds": [FILE_SYSTEM]})
     events = ["NEW", "CHANGED"] if exported else []
     association: dict[str, Any] = {

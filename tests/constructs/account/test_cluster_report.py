@@ -23,6 +23,17 @@ def answer_release(account: StubbedAccount, release: str = "1.37") -> None:
     account.answer("eks", "describe_cluster", {"cluster": {"version": release}}, {"name": "training"})
 
 
+def answer_nodes(account: StubbedAccount, *nodes: tuple[str, str]) -> None:
+    """Say which nodes run, each with a volume."""
+    account.answer_instances(*nodes)
+    volumes = [{"Size": 100, "Iops": 3000, "Throughput": 600}] * len(nodes)
+    filters = [
+        {"Name": "tag:training-cluster/cluster", "Values": ["training"]},
+        {"Name": "volume-type", "Values": ["gp3"]},
+    ]
+    account.answer("ec2", "describe_volumes", {"Volumes": volumes}, {"Filters": filters})
+
+
 @pytest.mark.parametrize(
     ("release", "price"),
     [("1.31", "1 x EKS control plane in extended support at 0.60"), ("1.99", "1 x EKS control plane at 0.10")],
@@ -33,7 +44,7 @@ def test_extended_support_is_in_the_price(
     account.answer_identity()
     account.answer_stack({"Cluster": RESOURCES["Cluster"]})
     account.answer_no_stack("TrainingDataStack")
-    account.answer_instances()
+    answer_nodes(account)
     answer_release(account, release)
     kubernetes.known_to(account)
     assert price in command("status").out
@@ -46,7 +57,7 @@ def test_interface_endpoints_are_in_the_price(
     endpoints = {name: ("AWS::EC2::VPCEndpoint", f"vpce-{name}") for name in ("Ecr", "S3")}
     account.answer_stack({"Cluster": RESOURCES["Cluster"], **endpoints})
     account.answer_no_stack("TrainingDataStack")
-    account.answer_instances()
+    answer_nodes(account)
     answer_release(account)
     found = [
         {"VpcEndpointType": "Interface", "SubnetIds": ["subnet-a", "subnet-b"]},
@@ -64,7 +75,7 @@ def test_a_file_system_that_existed_before_is_shown(
     account.answer_identity()
     account.answer_stack({"Cluster": RESOURCES["Cluster"]}, outputs={"FileSystemId": FILE_SYSTEM})
     account.answer_no_stack("TrainingDataStack")
-    account.answer_instances()
+    answer_nodes(account)
     answer_release(account)
     kubernetes.known_to(account)
     answer_lustre(account)
@@ -73,7 +84,7 @@ def test_a_file_system_that_existed_before_is_shown(
 
 def test_shows_what_runs(kubernetes: Kubernetes, account: StubbedAccount, command: Command) -> None:
     answer_stacks(account)
-    account.answer_instances(("system", "m5.xlarge"), ("system", "m5.xlarge"), ("gpu", "p3dn.24xlarge"))
+    answer_nodes(account, ("system", "m5.xlarge"), ("system", "m5.xlarge"), ("gpu", "p3dn.24xlarge"))
     answer_release(account)
     kubernetes.known_to(account)
     conditions = [{"type": "Ready", "status": "True"}]
@@ -95,12 +106,14 @@ def test_shows_what_runs(kubernetes: Kubernetes, account: StubbedAccount, comman
     (price,) = (line for line in lines if line.startswith("per hour: "))
     assert "2 x m5.xlarge" in price
     assert "1 x NAT gateway" in price
+    assert "3 x volume of 100 GiB with 3000 IOPS and 600 MiB/s" in price
+    assert "1 x Lustre PERSISTENT_2 of 1200 GiB at 125 MB/s per TiB at 0.2384" in price
     account.all_asked()
 
 
 def test_json_has_the_same(kubernetes: Kubernetes, account: StubbedAccount, command: Command) -> None:
     answer_stacks(account)
-    account.answer_instances(("system", "m5.xlarge"), ("", "x9.huge"))
+    answer_nodes(account, ("system", "m5.xlarge"), ("", "x9.huge"))
     answer_release(account)
     kubernetes.known_to(account)
     answer_lustre(account)
@@ -109,18 +122,36 @@ def test_json_has_the_same(kubernetes: Kubernetes, account: StubbedAccount, comm
     assert (report["instances"], report["kubernetes"]["jobs"]) == ({"m5.xlarge": 1, "x9.huge": 1}, [])
     assert report["file_systems"][0]["used_percent"] == 50.0
     assert report["usd_per_hour"] > 0.19
-    assert report["notes"] == ["the price omits x9.huge, which is not in the catalog"]
+    assert (report["unpriced"], report["notes"]) == (["x9.huge"], [])
+    assert report["price"].startswith("0.65 USD + x9.huge without a price: 1 x m5.xlarge at 0.192, ")
+
+
+def test_what_efs_holds_is_in_the_price(kubernetes: Kubernetes, account: StubbedAccount, command: Command) -> None:
+    account.answer_identity()
+    account.answer_stack({"Cluster": RESOURCES["Cluster"], "Efs": ("AWS::EFS::FileSystem", "fs-2")})
+    account.answer_no_stack("TrainingDataStack")
+    answer_nodes(account)
+    answer_release(account)
+    kubernetes.known_to(account)
+    size = {"Value": 73 * 1024**3}
+    rest = {"OwnerId": "1", "CreationToken": "a", "FileSystemId": "fs-2", "CreationTime": 0, "Tags": []}
+    rest |= {"LifeCycleState": "available", "NumberOfMountTargets": 2, "PerformanceMode": "generalPurpose"}
+    found = {"FileSystems": [{**rest, "SizeInBytes": size}]}
+    account.answer("efs", "describe_file_systems", found, {"FileSystemId": "fs-2"})
+    assert "1 x EFS of 73.0 GiB at 0.03" in command("status").out
 
 
 def test_what_cannot_be_read_is_noted(kubernetes: Kubernetes, account: StubbedAccount, command: Command) -> None:
     answer_stacks(account)
     account.forbid("ec2", "describe_instances")
+    account.forbid("ec2", "describe_volumes")
     account.forbid("eks", "describe_cluster")
     kubernetes.known_to(account, endpoint="https://another")
     account.forbid("fsx", "describe_file_systems")
     code, out, _ = command("status")
     assert code == 0
     assert "note: the instances: your role may not ec2:DescribeInstances; allow the action" in out
+    assert "note: the volumes: your role may not ec2:DescribeVolumes" in out
     assert "note: the Kubernetes release: your role may not eks:DescribeCluster" in out
     assert "note: Kubernetes: the kubeconfig's context is of http://127.0.0.1" in out
     assert f"note: file system {FILE_SYSTEM}: your role may not fsx:DescribeFileSystems" in out

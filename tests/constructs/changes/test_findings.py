@@ -9,6 +9,7 @@ import pytest
 from training_cluster.account.lustre_state import LustreState
 from training_cluster.changes.findings import RULES, Finding, Jobs, LiveNodeGroup
 from training_cluster.changes.planned_stack import PlannedStack
+from training_workloads.catalog.provisioned_storage import LustreStorage
 
 HELD, RESUMED = Jobs(held=("digits in default",)), Jobs(others=("digits in default",))
 
@@ -184,7 +185,8 @@ def test_a_name_is_taken_until_the_deployed_resource_is_gone() -> None:
 
 def state(**values: Any) -> LustreState:
     given = {"lifecycle": "AVAILABLE", "capacity_gib": 1200, "used_percent": 10.0, "broken": (), "tasks": 0}
-    return LustreState(id="fs-1", **{**given, "export_lag_seconds": 0, "exports": 1, **values})
+    storage = LustreStorage(gib=1200, deployment_type="PERSISTENT_2", mbps_per_tib=125)
+    return LustreState(id="fs-1", storage=storage, **{**given, "export_lag_seconds": 0, "exports": 1, **values})
 
 
 @pytest.mark.parametrize(

@@ -10,21 +10,31 @@ from aws_cdk.assertions import Template
 
 from tests.constructs.site import properties
 from training_cluster.monitoring import cost
-from training_cluster.monitoring.cost import CostItem, TrainingBudget, hourly_cost
+from training_cluster.monitoring.cost import (
+    CostItem,
+    LustreStorage,
+    RootVolume,
+    TrainingBudget,
+    found_cost,
+    hourly_cost,
+)
 from training_workloads import InputError
 from training_workloads.catalog import INSTANCE_TYPES, Price
 from training_workloads.catalog.prices import (
     EKS_CONTROL_PLANE,
     EKS_EXTENDED_SUPPORT,
     INTERFACE_ENDPOINT,
+    LUSTRE,
     NAT_GATEWAY,
+    VOLUME,
+    VOLUME_IOPS,
+    VOLUME_THROUGHPUT,
+    MonthlyPrice,
 )
 
 NOT_INCLUDED = (
-    "discounts of Spot, Savings Plans and Capacity Blocks, FSx for Lustre (storage, by throughput class), "
-    "EFS (storage, reads and writes), "
-    "EBS volumes (storage, and throughput above 125 MiB/s or IOPS above 3,000, which some root volumes have), "
-    "data transfer and what NAT and endpoints process, public addresses, S3, "
+    "discounts of Spot, Savings Plans and Capacity Blocks, EFS (reads and writes, and files that come), "
+    "volumes that pods claim, data transfer and what NAT and endpoints process, public addresses, S3, "
     "CloudWatch (metrics, logs, alarms and dashboard), tax"
 )
 
@@ -59,14 +69,55 @@ def test_a_cluster_whose_every_part_has_a_price() -> None:
     )
 
 
-def test_a_type_without_a_price_leaves_the_total_unknown() -> None:
+def test_a_type_without_a_price_leaves_the_sum_of_the_others() -> None:
     estimate = hourly_cost(nodes={"gpu.large": 1, "new.large": 4})
-    assert estimate.usd_per_hour is None
+    assert estimate.usd_per_hour == 24.58
     assert estimate.unpriced == ("new.large",)
     assert str(estimate) == (
-        "unknown, without a price of new.large: 1 x gpu.large at 24.48, 4 x new.large at a price that is not in the "
-        f"catalog, 1 x EKS control plane at 0.10 (us-east-1, 2026-01-15 to 2026-03-13); not included: {NOT_INCLUDED}"
+        "24.58 USD + new.large without a price: 1 x gpu.large at 24.48, 4 x new.large without a price, "
+        f"1 x EKS control plane at 0.10 (us-east-1, 2026-01-15 to 2026-03-13); not included: {NOT_INCLUDED}"
     )
+
+
+def test_a_group_at_zero_without_a_price_costs_nothing() -> None:
+    estimate = hourly_cost(nodes={"small.large": 2, "new.large": 0})
+    assert (estimate.total, estimate.unpriced) == ("0.48 USD", ())
+
+
+def test_lustre_costs_by_its_size_and_its_class() -> None:
+    systems = (
+        LustreStorage(gib=1200, deployment_type="PERSISTENT_2", mbps_per_tib=125),
+        LustreStorage(gib=1200, deployment_type="PERSISTENT_2", mbps_per_tib=125),
+        LustreStorage(gib=2400, deployment_type="PERSISTENT_2", mbps_per_tib=1000),
+    )
+    estimate = hourly_cost(nodes={}, lustre=systems)
+    # 1200 GB at 0.145 a month of 730 hours, twice.
+    assert estimate.usd_per_hour == 0.5767
+    assert estimate.total == "0.58 USD + Lustre PERSISTENT_2 of 2400 GiB at 1000 MB/s per TiB without a price"
+    assert "2 x Lustre PERSISTENT_2 of 1200 GiB at 125 MB/s per TiB at 0.2384" in str(estimate)
+
+
+@pytest.mark.parametrize(
+    ("volume", "usd"),
+    [
+        (RootVolume(gib=100), 8.0),
+        (RootVolume(gib=100, iops=4000), 13.0),
+        (RootVolume(gib=200, iops=3000, mib_per_second=600), 35.0),
+    ],
+)
+def test_a_volume_costs_by_its_size_and_what_is_above_the_free_speed(volume: RootVolume, usd: float) -> None:
+    estimate = hourly_cost(nodes={}, root_volumes={volume: 730})
+    assert estimate.usd_per_hour == pytest.approx(0.1 + usd)
+
+
+def test_efs_costs_by_what_it_holds() -> None:
+    assert hourly_cost(nodes={}, efs_gib=730.0).usd_per_hour == pytest.approx(0.4)
+    assert hourly_cost(nodes={}, efs_gib=0.0).usd_per_hour == 0.1
+
+
+def test_what_is_found_may_be_of_a_type_that_the_catalog_lacks() -> None:
+    estimate = found_cost(nodes={"small.large": 1, "x9.huge": 2}, nat_gateways=1)
+    assert estimate.total == "0.34 USD + x9.huge without a price"
 
 
 def test_interface_endpoints_are_paid_by_zone() -> None:
@@ -124,7 +175,7 @@ def test_prices_of_two_regions_are_named() -> None:
 
 def test_no_item_has_a_price() -> None:
     estimate = cost.CostEstimate(items=(CostItem(count=1, name="x", price=None),))
-    assert str(estimate).startswith("unknown, without a price of x: 1 x x at a price that is not in the catalog; not")
+    assert str(estimate).startswith("0.00 USD + x without a price: 1 x x without a price; not")
 
 
 @pytest.mark.parametrize(
@@ -148,6 +199,18 @@ def test_rejects_unknown_types_and_wrong_numbers(nodes: Any, nat_gateways: int, 
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize("volumes", [{"100": 2}, [RootVolume(gib=100)]])
+def test_rejects_other_volumes(volumes: Any) -> None:
+    message = r"^'root_volumes' is .*; give a dict with the number of nodes of each RootVolume$"
+    with pytest.raises(InputError, match=message):
+        hourly_cost(nodes={}, root_volumes=volumes)
+
+
+def test_rejects_a_negative_number_of_volumes() -> None:
+    with pytest.raises(InputError, match=r"3000 IOPS and 125 MiB/s' is -1; give 0 or more$"):
+        hourly_cost(nodes={}, root_volumes={RootVolume(gib=100): -1})
+
+
 @pytest.mark.parametrize("service", [EKS_CONTROL_PLANE, EKS_EXTENDED_SUPPORT, INTERFACE_ENDPOINT, NAT_GATEWAY])
 def test_service_prices_have_a_source_and_a_day(service: Price) -> None:
     assert service.usd_per_hour > 0
@@ -155,10 +218,16 @@ def test_service_prices_have_a_source_and_a_day(service: Price) -> None:
     assert date(2026, 1, 1) <= service.checked <= date.today()
 
 
+@pytest.mark.parametrize("price", [*LUSTRE.values(), VOLUME, VOLUME_IOPS, VOLUME_THROUGHPUT])
+def test_monthly_prices_have_a_source_and_a_day(price: MonthlyPrice) -> None:
+    assert price.usd > 0
+    assert price.source.startswith("https://")
+    assert date(2026, 1, 1) <= price.checked <= date.today()
+
+
 def test_the_prices_of_the_catalog_are_plausible(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     estimate = hourly_cost(nodes={"p4d.24xlarge": 1, "m5.xlarge": 2}, nat_gateways=1)
-    assert estimate.usd_per_hour is not None
     assert 10 < estimate.usd_per_hour < 50
 
 

@@ -37,6 +37,14 @@ def test_some_workers_are_enough_for_an_elastic_job(first: Sshd, hostfile: Path)
     assert wait(hostfile, first.port, seconds=60, workers=4) == ["127.0.0.1"]
 
 
+def test_the_end_of_the_job_ends_the_wait(first: Sshd, hostfile: Path) -> None:
+    def spend() -> None:
+        raise JobEnd("the cap is reached")
+
+    with pytest.raises(JobEnd, match="the cap is reached"):
+        wait(hostfile, first.port, seconds=60, workers=None, meanwhile=spend)
+
+
 def test_sees_a_changed_hostfile(first: Sshd, hostfile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: hostfile.write_text("127.0.0.1\n"))
     assert wait(hostfile, first.port, seconds=60, workers=None) == ["127.0.0.1"]

@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from tests.training.mpirun import PATIENCE
 from training.pods import torch_agent
+from training.pods.cost_cap import OwnCostFile
 from training.runtime.torchrun_environment import USER_ERROR_FILE
 
 # A rank of training.runtime, which ends as its last word says; torchrun would start it again after any code.
@@ -108,3 +110,56 @@ def test_a_command_that_does_not_exist_is_reported(capsys: pytest.CaptureFixture
     assert capsys.readouterr().err == (
         "error: the command is 'torchrunn'; give a program of the image after '--', such as torchrun\n"
     )
+
+
+def capped(folder: Path, most: str, *command: str) -> tuple[int, str, str]:
+    """Return the exit code and the outputs of a worker whose job costs a dollar a second."""
+    cap = ("--max-cost", most, "--usd-per-hour", "3600")
+    words = [
+        sys.executable,
+        "-m",
+        "training.pods.torch_agent",
+        *cap,
+        "--",
+        *command,
+        "--output-dir",
+        str(folder / "run"),
+    ]
+    environment = os.environ | {"PYTHONPATH": str(Path(torch_agent.__file__).parents[2])}
+    done = subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_run_gets_a_stop_request_at_its_cap_and_ends(tmp_path: Path) -> None:
+    script = "trap 'echo saved; exit 1' TERM; while :; do sleep 0.1; done"
+    code, out, errors = capped(tmp_path, "2", "sh", "-c", script)
+    assert (code, "saved\n" in out) == (2, True)
+    assert errors.startswith("error: the run has cost $")
+    assert "and '--max-cost' is 2: torchrun ended with exit code 1; to resume it, submit it with a higher" in errors
+    spent = float(json.loads((tmp_path / "run/cost.json").read_text())["usd"])
+    assert 2 <= spent < 30
+    code, out, errors = capped(tmp_path, "2", "echo", "started")
+    assert (code, "started" in out, "and '--max-cost' is 2; to resume it" in errors) == (2, False, True)
+    code, out, errors = capped(tmp_path, "500", "echo", "started")
+    assert (code, "started" in out, errors) == (0, True, "")
+    assert float(json.loads((tmp_path / "run/cost.json").read_text())["usd"]) >= spent
+
+
+def test_a_worker_that_starts_later_does_not_lower_the_sum(tmp_path: Path) -> None:
+    file = OwnCostFile(("train", "--output-dir", str(tmp_path)))
+    file.write((), 9.5)
+    file.write((), 3.0)
+    assert file.read(()) == 9.5
+    # A damaged file ends no run that has begun.
+    (tmp_path / "cost.json").write_text("{")
+    file.write((), 12.0)
+    assert file.read(()) == 12.0
+
+
+def test_a_sum_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "run").touch()
+    code, _, errors = capped(tmp_path, "500", "echo", "started")
+    assert code == 0
+    assert "/run/cost.json cannot be written: " in errors

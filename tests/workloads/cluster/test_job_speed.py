@@ -129,3 +129,18 @@ def test_the_programs_print_what_is_looked_for() -> None:
     assert 'f"epoch {position.epoch + 1}/{self._plan.epochs}, step {position.step}: {loss_words(losses)}, "' in lines
     assert '", {rate(speed)} images/s, {waited:.0%} of the time waiting for images"' in lines
     assert '", {rate(speed)} images/s while it compiles and warms up"' in lines
+
+
+def test_the_cost_of_a_run_with_a_cap(program: Program, running: Callable[..., None]) -> None:
+    running("cost: $0.00 of $1,500.00, at $43.92 an hour", "cost: $1,234.50 of $1,500.00, at $43.92 an hour", "other")
+    result = program("status", "resnet50")
+    (line,) = (line for line in result.out.splitlines() if line.startswith("cost: "))
+    assert line.startswith("cost: $1,234.50 of $1,500.00 1m4")
+    assert line.endswith(" ago, at $43.92 an hour")
+    cost = json.loads(program("status", "resnet50", "--json").out)["cost"]
+    assert (cost["usd"], cost["most"], cost["usd_per_hour"]) == (1234.5, 1500.0, 43.92)
+
+
+def test_a_run_without_a_cap_has_no_cost(program: Program, running: Callable[..., None]) -> None:
+    running(STEADY.format(step=20, speed="9.5"))
+    assert "cost:" not in program("status", "resnet50").out

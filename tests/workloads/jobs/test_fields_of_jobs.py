@@ -27,6 +27,7 @@ OTHER: dict[str, Any] = {
     "start_timeout_seconds": 900,
     "deadline_seconds": 3600,
     "backoff_limit": 7,
+    "max_cost": 500,
     "gate": False,
     "min_workers": 2,
     "max_workers": 5,

@@ -23,6 +23,7 @@ from training_workloads.cli.cluster_output import (
 )
 from training_workloads.cli.commands import Command
 from training_workloads.cli.parameters import (
+    NUMBER,
     WHOLE_NUMBER,
     context_option,
     files_argument,
@@ -154,6 +155,7 @@ class _Cancelling:
 @files_argument
 @recursive_option
 @click.option("--any-kind", is_flag=True, help="Create objects of every kind, also those that no job needs.")
+@click.option("--max-cost", type=NUMBER, help="Dollars that a run may cost, over all its starts. Default: the job's.")
 @context_option
 @namespace_option
 @json_option
@@ -161,6 +163,7 @@ def submit(
     files: tuple[str, ...],
     recursive: bool,
     any_kind: bool,
+    max_cost: float | None,
     context: str | None,
     namespace: str | None,
     as_json: bool,
@@ -169,8 +172,11 @@ def submit(
     # Here and below, because YAML and the schemas take 0.2 s to import.
     from training_workloads.cluster.submit import plan_submission
     from training_workloads.cluster.submit import submit as submit_objects
+    from training_workloads.cluster.submitted_cap import with_max_cost
 
     documents = _checked(files, recursive=recursive)
+    if max_cost is not None:
+        documents = with_max_cost(documents, max_cost)
     submitting = _Submitting(quiet=as_json)
     with session(context, namespace, remains=submitting.remains, still_runs=submitting.in_doubt) as cluster:
         submitting.planned += plan_submission(cluster, documents, note, namespace=namespace, any_kind=any_kind)

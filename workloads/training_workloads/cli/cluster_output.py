@@ -157,10 +157,8 @@ def print_report(report: JobReport) -> None:
     job = report.job
     say(f"{job.kind} {job.name!r} in namespace {job.namespace!r}: {job_sentence(job)}")
     say(f"age {short_time(job.age(now))}, ran {short_time(job.duration(now))}, {job.world_size} ranks{_limits(job)}")
-    if report.network:
-        say(f"network: {report.network}")
-    if text := _speed(report, now):
-        say(f"speed: {text}")
+    measured = {"network": report.network, "speed": _speed(report, now), "cost": _cost(report, now)}
+    say(*(f"{name}: {text}" for name, text in measured.items() if text))
     # Of a `batch/v1` Job every pod is in the place of the launcher.
     first = "launcher" if job.kind == MPI_JOBS.kind else "pod"
     pods = [(first, pod) for pod in report.launchers] + [("worker", pod) for pod in report.workers]
@@ -223,6 +221,15 @@ def _speed(report: JobReport, now: datetime) -> str:
     if speed.share is None:
         return measured
     return f"{measured}, {speed.share:.0%} of the {speed.predicted_images_per_second:,.0f} predicted"
+
+
+def _cost(report: JobReport, now: datetime) -> str:
+    """Return the cost of a run with a cap in a sentence; empty without one."""
+    cost = report.cost
+    if cost is None:
+        return ""
+    when = f" {short_time(now - cost.at)} ago" if cost.at else ""
+    return f"${cost.usd:,.2f} of ${cost.most:,.2f}{when}, at ${cost.usd_per_hour:,.2f} an hour"
 
 
 def _limits(job: JobSummary) -> str:

@@ -12,9 +12,9 @@ from training_workloads.cluster.jobs import ClusterJob, find_job
 from training_workloads.cluster.logs import launcher_lines, read_network
 from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.api import PREDICTION_ANNOTATION
-from training_workloads.mpijob.programs import PROGRESS_SPEED
+from training_workloads.mpijob.programs import COST_LINE, PROGRESS_SPEED
 
-__all__ = ["JobReport", "JobSpeed", "report_job"]
+__all__ = ["JobCost", "JobReport", "JobSpeed", "report_job"]
 
 _LAST_WARNINGS = 5
 
@@ -45,6 +45,23 @@ class JobSpeed:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class JobCost:
+    """The cost of a run that has a cap, over all its starts.
+
+    Attributes:
+        usd: Dollars so far.
+        most: Dollars that it may cost.
+        usd_per_hour: Price of the present workers.
+        at: When the launcher printed it.
+    """
+
+    usd: float
+    most: float
+    usd_per_hour: float
+    at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class JobReport:
     """A job, its pods and its warnings.
 
@@ -54,6 +71,7 @@ class JobReport:
         workers: The workers, by their number.
         network: The network of the ranks, as the launcher prints it; `None` if it has not.
         speed: Images per second, measured and predicted; `None` where neither is known.
+        cost: Its cost; `None` without a cap, or before its workers answer.
         warnings: The last warnings, oldest first.
         hints: The remedy of each known cause, the first cause first.
     """
@@ -63,6 +81,7 @@ class JobReport:
     workers: tuple[PodSummary, ...]
     network: str | None
     speed: JobSpeed | None
+    cost: JobCost | None
     warnings: tuple[JobWarning, ...]
     hints: tuple[str, ...]
 
@@ -75,12 +94,14 @@ def report_job(cluster: Cluster, name: str) -> JobReport:
     """
     job = find_job(cluster, name)
     warnings = job_warnings(cluster, job)
+    speed, cost = _printed(cluster, job)
     return JobReport(
         job=job.summary,
         launchers=job.launchers,
         workers=job.workers,
         network=read_network(cluster, job),
-        speed=_speed(cluster, job),
+        speed=_speed(job, speed),
+        cost=cost,
         warnings=warnings[-_LAST_WARNINGS:],
         hints=_hints(cluster, job, warnings),
     )
@@ -103,21 +124,32 @@ def _hints(cluster: Cluster, job: ClusterJob, warnings: tuple[JobWarning, ...]) 
     return find_hints(evidence)
 
 
-def _speed(cluster: Cluster, job: ClusterJob) -> JobSpeed | None:
-    """Return the speed in the newest launcher's log and the predicted one; `None` where neither is known."""
-    found, predicted = _measured(cluster, job), _predicted(job)
+_Speed = tuple[datetime | None, float]
+
+
+def _speed(job: ClusterJob, found: _Speed | None) -> JobSpeed | None:
+    """Return the measured speed and the predicted one; `None` where neither is known."""
+    predicted = _predicted(job)
     if found is None and predicted is None:
         return None
     at, speed = found or (None, None)
     return JobSpeed(images_per_second=speed, at=at, predicted_images_per_second=predicted)
 
 
-def _measured(cluster: Cluster, job: ClusterJob) -> tuple[datetime | None, float] | None:
-    found = None
+def _printed(cluster: Cluster, job: ClusterJob) -> tuple[_Speed | None, JobCost | None]:
+    """Return the speed and the cost in the newest launcher's log."""
+    speed, cost = None, None
     for time, text in launcher_lines(cluster, job, {"tailLines": str(_LAST_LINES)}):
         if match := PROGRESS_SPEED.search(text):
-            found = moment(time), float(match["speed"].replace(",", ""))
-    return found
+            speed = moment(time), _number(match["speed"])
+        elif match := COST_LINE.fullmatch(text):
+            usd, most, rate = (_number(match[name]) for name in ("usd", "most", "rate"))
+            cost = JobCost(usd=usd, most=most, usd_per_hour=rate, at=moment(time))
+    return speed, cost
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))
 
 
 def _predicted(job: ClusterJob) -> float | None:

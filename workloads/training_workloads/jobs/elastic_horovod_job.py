@@ -47,7 +47,7 @@ class ElasticHorovodJobSpec(HorovodJobSpec, ElasticGpuJobSpec):
             self.command,
             timeout_seconds=self.start_timeout_seconds,
         )
-        return mpi_job(self.pods, self, command, ranks, min_workers=self.min_workers)
+        return mpi_job(self.pods, self, command, ranks, min_workers=self.min_workers, max_cost=self.max_cost)
 
 
 ElasticHorovodJobSpec.rule(elastic_bounds)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from training_workloads.jobs.cost_cap import cap_problems
 from training_workloads.jobs.gpu_pods import GpuNodesSpec, GpuPods, LimitsSpec
 from training_workloads.jobs.pod_template import ServiceAccount
 from training_workloads.jobs.volumes import SharedVolume, shared_volumes
@@ -17,7 +18,7 @@ from training_workloads.manifests.interfaces import (
     names_interface,
 )
 from training_workloads.spec import Checked
-from training_workloads.validation import Problem, Problems, at_least, matches
+from training_workloads.validation import Problem, Problems, above_zero, at_least, matches
 
 __all__ = ["ElasticGpuJobSpec", "GpuJobSpec", "elastic_bounds"]
 
@@ -51,6 +52,8 @@ class GpuJobSpec(GpuNodesSpec, LimitsSpec):
         environment: Further variables of the ranks; they override the derived ones. Default: none.
         volumes: Shared file systems. Default: the claim of the cluster's Lustre file system, at /fsx.
         service_account: Service account of the pods, such as that of a `JobIdentity`. Default: the namespace's.
+        max_cost: Dollars that the run may cost, over all its starts, at the On-Demand price of its workers' nodes: then
+            the ranks get a stop request, at which they save, and the job ends. Default: no limit.
     """
 
     command: Annotated[tuple[str, ...], Checked(_words)]
@@ -59,6 +62,7 @@ class GpuJobSpec(GpuNodesSpec, LimitsSpec):
     environment: dict[_Variable, _Text] = Field(default_factory=dict)
     volumes: Annotated[tuple[SharedVolume, ...], Checked(shared_volumes)] = (SharedVolume(),)
     service_account: ServiceAccount | None = None
+    max_cost: Annotated[float, Checked(above_zero)] | None = None
 
     @cached_property
     def resources(self) -> WorkerResources:
@@ -91,6 +95,11 @@ def _gpus(spec: GpuJobSpec) -> Problems:
             fix=f"omit it, or give each worker all {spec.instance.gpus} GPUs",
             related=(("gpus_per_worker",),),
         )
+
+
+@GpuJobSpec.rule
+def _max_cost(spec: GpuJobSpec) -> Problems:
+    yield from cap_problems(spec.max_cost, spec.instance, spec.resources.gpus, spec.workers)
 
 
 @GpuJobSpec.rule

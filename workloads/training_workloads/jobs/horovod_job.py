@@ -70,7 +70,7 @@ class HorovodJobSpec(GpuJobSpec, LauncherSpec):
         derived |= hierarchical_all_reduce(self.instance, self.resources, self.workers)
         ranks = {**derived, **self.environment}
         mpirun = mpirun_command(self.world_size, ranks, self.command, ranks_per_socket=self.ranks_per_socket)
-        return mpi_job(self.pods, self, mpirun, ranks)
+        return mpi_job(self.pods, self, mpirun, ranks, max_cost=self.max_cost)
 
 
 @HorovodJobSpec.rule

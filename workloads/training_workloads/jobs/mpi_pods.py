@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+from training_workloads.jobs.cost_cap import cap_options
 from training_workloads.jobs.gpu_pods import GpuPods, LimitsSpec
 from training_workloads.mpijob.api import DAY_SECONDS
 from training_workloads.mpijob.launcher_argv import launcher_environment, wrapped
@@ -58,6 +59,7 @@ def mpi_job(
     environment: Mapping[str, str],
     *,
     min_workers: int | None = None,
+    max_cost: float | None = None,
 ) -> MpiJobSpec:
     """Return the MPIJob of a job's pods.
 
@@ -67,6 +69,7 @@ def mpi_job(
         command: The launch command, or a program that starts it.
         environment: Variables of the launcher for the ranks.
         min_workers: Workers with which the job can start; its command waits for them. Default: all.
+        max_cost: Dollars that the run may cost. Default: no limit.
 
     Raises:
         InputError: The operator would reject the job.
@@ -76,6 +79,7 @@ def mpi_job(
         "--timeout": launcher.start_timeout_seconds,
         "--workers": min_workers,
         "--restarts": launcher.backoff_limit,
+        **cap_options(max_cost, pods.spec.instance, pods.spec.resources.gpus),
         "--gate": "yes" if launcher.gate else "no",
         **_requested(pods),
     }

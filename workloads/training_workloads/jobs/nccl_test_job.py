@@ -1,8 +1,7 @@
 """A test of the network between GPU nodes: what NCCL reaches, and whether it uses EFA."""
 
-import sys
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from training_workloads.catalog import BusBandwidth, InstanceType
 from training_workloads.jobs.gpu_pods import GpuNodesSpec, GpuPods
@@ -13,7 +12,7 @@ from training_workloads.mpijob.launcher_argv import mpirun_command
 from training_workloads.mpijob.mpi_job import MpiJobSpec
 from training_workloads.mpijob.programs import NCCL_TEST
 from training_workloads.spec import Checked
-from training_workloads.validation import Problem, Problems, at_least
+from training_workloads.validation import Problem, Problems, above_zero, at_least
 
 __all__ = ["Collective", "NcclTestJobSpec"]
 
@@ -30,13 +29,6 @@ _LARGEST_MESSAGE_GIB = 16
 # An hour is enough for every message size from 8 bytes to 16 GiB; a hanging network must not hold the nodes. A restart
 # on a network that is too slow would be too slow as well.
 _LAUNCHER = LauncherSpec(backoff_limit=0, deadline_seconds=3600)
-
-
-def _above_zero(name: str, value: Any) -> Problems:
-    """Reject anything but a finite number above 0."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (is_number and 0 < value < sys.float_info.max):
-        yield Problem(path=(name,), given=value, fix="give a number above 0")
 
 
 def _message_that_fits(instance: InstanceType) -> int:
@@ -64,7 +56,7 @@ class NcclTestJobSpec(GpuNodesSpec):
 
     nodes: Annotated[int, Checked(at_least, 1, *WORKERS)] = 2
     collective: Collective = "all_reduce"
-    minimum_bus_bandwidth: Annotated[float, Checked(_above_zero)] | None = None
+    minimum_bus_bandwidth: Annotated[float, Checked(above_zero)] | None = None
     message_gib: Annotated[int, Checked(at_least, 1)] | None = None
 
     @property

@@ -7,6 +7,7 @@ from training_workloads.catalog.framework_images import (
     shown_capability,
     supported_compute_capabilities,
 )
+from training_workloads.jobs.cost_cap import cap_options
 from training_workloads.jobs.gpu_job import ElasticGpuJobSpec
 from training_workloads.jobs.rank_environment import torch_environment
 from training_workloads.jobs.rendezvous_store import RENDEZVOUS_STORES, STORE_SUFFIX, Rendezvous, RendezvousStore
@@ -138,8 +139,13 @@ class TorchElasticJobSpec(ElasticGpuJobSpec):
         if self.kind == TRAIN_JOB:
             # The trainer sets nodes, ranks, and the address of the pod of index 0 as variables (`PET_…`).
             return ["torchrun", "--no-python", *self.command]
+        program, end = RUN_TORCHRUN[:-1], RUN_TORCHRUN[-1]
+        # Each agent counts for all workers: none of them sees how many there are.
+        cap = cap_options(self.max_cost, self.instance, self.resources.gpus, self.workers)
         return [
-            *RUN_TORCHRUN,
+            *program,
+            *(word for option in cap.items() for word in option),
+            end,
             "torchrun",
             f"--nnodes={self.min_workers}:{self.largest}",
             f"--nproc-per-node={self.resources.gpus}",

@@ -37,6 +37,7 @@ _ONLY_A_JOB = {
     "max_workers": "its number of workers is fixed",
     "max_restarts": "failurePolicy of its runtime decides on restarts",
     "backoff_limit": "failurePolicy of its runtime decides on restarts",
+    "max_cost": "no agent counts the cost",
     "rendezvous": "its workers meet at the pod of index 0",
     "start_timeout_seconds": "its workers wait as long as torchrun's default",
 }

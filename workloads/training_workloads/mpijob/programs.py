@@ -7,6 +7,7 @@ import re
 
 __all__ = [
     "CLASS_FOLDERS",
+    "COST_LINE",
     "DIGITS",
     "HOME",
     "LAUNCHER",
@@ -79,6 +80,9 @@ NETWORK_LINE = "network: "
 PROGRESS_SPEED = re.compile(
     r"epoch \d+/\d+, step \d+: .* (?P<speed>\d[\d,]*(\.\d+)?(e-\d+)?) images/s, \d+% of the time waiting for images"
 )
+
+#: The launcher's line about the cost of a run with a cap.
+COST_LINE = re.compile(r"cost: \$(?P<usd>[\d,.]+) of \$(?P<most>[\d,.]+), at \$(?P<rate>[\d,.]+) an hour")
 
 #: How the line of a program with its results begins: the numbers of results.json, as JSON.
 RESULTS_LINE = "results: "

@@ -9,10 +9,11 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.catalog.images import CHOWN_IMAGE
-from training_workloads.jobs.volumes import LUSTRE_CLAIM, SHARED_DIRECTORIES
+from training_workloads.jobs.volumes import SHARED_DIRECTORIES
+from training_workloads.keywords import keywords_of
 from training_workloads.mpijob.programs import UID
 from training_workloads.platform.mirror import mirrored
-from training_workloads.platform.volumes import LustreVolumeChart
+from training_workloads.platform.volumes import LustreAddress, LustreVolumeChart
 
 __all__ = ["JOBS_FOLDERS", "SYSTEM_NAMESPACE", "LustreFoldersChart", "OwnedFolder"]
 
@@ -50,55 +51,38 @@ class OwnedFolder:
 JOBS_FOLDERS = tuple(OwnedFolder(path=name) for name in SHARED_DIRECTORIES)
 
 
+class LustreFoldersSpec(LustreAddress):
+    """The Job that creates folders.
+
+    Attributes:
+        folders: The folders. Default: those of the jobs' user, `data` and `runs`.
+        mirror: Registry with a copy of the Job's image. Default: the public one.
+    """
+
+    folders: Sequence[OwnedFolder] = JOBS_FOLDERS
+    mirror: str | None = None
+
+
 class LustreFoldersChart(LustreVolumeChart):
     """A Job that creates folders, beside a volume and a claim of the whole file system for it.
 
     All of them are in the namespace `training-system`, so that those of users admit no pod as root.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        file_system_id: str,
-        dns_name: str,
-        mount_name: str,
-        capacity_gib: int | str,
-        claim: str = LUSTRE_CLAIM,
-        folders: Sequence[OwnedFolder] = JOBS_FOLDERS,
-        mirror: str | None = None,
-    ) -> None:
+    @keywords_of(LustreFoldersSpec)
+    def __init__(self, scope: Construct, id: str, spec: LustreFoldersSpec) -> None:
         """Define the chart.
-
-        Args:
-            file_system_id: `fs-…`.
-            dns_name: DNS name of the file system.
-            mount_name: FSx's mount name.
-            capacity_gib: Storage capacity in GiB, as the volume shows it; text where only the deployment knows it.
-            claim: Name of the claim, and the start of the names of the volume and of the Job.
-            folders: The folders. Default: those of the jobs' user, `data` and `runs`.
-            mirror: Registry with a copy of the Job's image. Default: the public one.
 
         Raises:
             InputError: A name is not one of Kubernetes.
         """
-        super().__init__(
-            scope,
-            id,
-            file_system_id=file_system_id,
-            dns_name=dns_name,
-            mount_name=mount_name,
-            capacity_gib=capacity_gib,
-            claim=claim,
-            namespace=SYSTEM_NAMESPACE,
-        )
+        super().__init__(scope, id, **spec.given(LustreAddress), namespace=SYSTEM_NAMESPACE)
         namespace = k8s.KubeNamespace(self, "Namespace", metadata=k8s.ObjectMeta(name=SYSTEM_NAMESPACE, labels=_LEVEL))
         # A Job cannot be changed, only replaced: a change of what it does gives it another name.
-        image, script = str(mirrored(CHOWN_IMAGE, mirror)), _script(folders)
+        image, script = str(mirrored(CHOWN_IMAGE, spec.mirror)), _script(spec.folders)
         digest = hashlib.sha256(f"{image} {script}".encode()).hexdigest()[:8]
-        metadata = k8s.ObjectMeta(name=f"{claim}-ownership-{digest}", namespace=SYSTEM_NAMESPACE)
-        k8s.KubeJob(self, "Ownership", metadata=metadata, spec=_job(claim, image, script))
+        metadata = k8s.ObjectMeta(name=f"{spec.claim}-ownership-{digest}", namespace=SYSTEM_NAMESPACE)
+        k8s.KubeJob(self, "Ownership", metadata=metadata, spec=_job(spec.claim, image, script))
         for each in self.api_objects:
             if each is not namespace:
                 each.add_dependency(namespace)

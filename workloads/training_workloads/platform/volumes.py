@@ -5,12 +5,15 @@ from cdk8s_plus_27 import k8s
 from constructs import Construct
 
 from training_workloads.jobs.volumes import EFS_CLAIM, LUSTRE_CLAIM
+from training_workloads.keywords import keywords_of
 from training_workloads.names import dns_label, dns_subdomain
+from training_workloads.spec import Spec
 from training_workloads.validation import check
 
 __all__ = [
     "DEFAULT_NAMESPACE",
     "EfsVolumeChart",
+    "LustreAddress",
     "LustreVolumeChart",
     "add_static_volume",
     "volume_name",
@@ -98,6 +101,40 @@ def add_static_volume(
     )
 
 
+class LustreAddress(Spec):
+    """A file system of FSx for Lustre as a volume knows it.
+
+    Attributes:
+        file_system_id: `fs-…`.
+        dns_name: DNS name of the file system.
+        mount_name: FSx's mount name; it is `fsx` for SCRATCH_1 file systems only.
+        capacity_gib: Storage capacity in GiB, as the volume shows it; text where only the deployment knows it.
+        claim: Name of the claim, and the start of the names of what belongs to it: its volume, whose name ends with the
+            namespace's outside of `default`, and the Job that creates the folders.
+    """
+
+    file_system_id: str
+    dns_name: str
+    mount_name: str
+    capacity_gib: int | str
+    claim: str = LUSTRE_CLAIM
+
+
+class LustreVolumeSpec(LustreAddress):
+    """The volume and the claim that jobs mount.
+
+    Attributes:
+        namespace: Namespace of the claim, and so of the jobs.
+        folder: Folder that the pods see as the root, without a slash first; it must exist when a pod starts. Default:
+            the root of the file system.
+        read_only: Whether no pod can write.
+    """
+
+    namespace: str = DEFAULT_NAMESPACE
+    folder: str = ""
+    read_only: bool = False
+
+
 class LustreVolumeChart(cdk8s.Chart):
     """The volume and the claim that jobs mount.
 
@@ -105,32 +142,9 @@ class LustreVolumeChart(cdk8s.Chart):
     deleting the claim must not delete data.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        file_system_id: str,
-        dns_name: str,
-        mount_name: str,
-        capacity_gib: int | str,
-        claim: str = LUSTRE_CLAIM,
-        namespace: str = DEFAULT_NAMESPACE,
-        folder: str = "",
-        read_only: bool = False,
-    ) -> None:
+    @keywords_of(LustreVolumeSpec)
+    def __init__(self, scope: Construct, id: str, spec: LustreVolumeSpec) -> None:
         """Define the chart.
-
-        Args:
-            file_system_id: `fs-…`.
-            dns_name: DNS name of the file system.
-            mount_name: FSx's mount name; it is `fsx` for SCRATCH_1 file systems only.
-            capacity_gib: Storage capacity in GiB, as the volume shows it; text where only the deployment knows it.
-            claim: Name of the claim, and of its volume, which contains the namespace's name too outside of `default`.
-            namespace: Namespace of the claim, and so of the jobs.
-            folder: Folder that the pods see as the root, without a slash first; it must exist when a pod starts.
-                Default: the root of the file system.
-            read_only: Whether no pod can write.
 
         Raises:
             InputError: A name is not one of Kubernetes.
@@ -139,15 +153,19 @@ class LustreVolumeChart(cdk8s.Chart):
         # The driver mounts `<DNS name>@tcp:/<mount name>`, and Lustre a folder below the name as a root that cannot be
         # left (https://github.com/kubernetes-sigs/aws-fsx-csi-driver/blob/master/pkg/driver/node.go, read 2026-11-28).
         # The kubelet takes volumes of one handle for one volume.
+        name, folder = volume_name(spec.claim, spec.namespace), spec.folder
         source = k8s.CsiPersistentVolumeSource(
             driver="fsx.csi.aws.com",
-            volume_handle=f"{file_system_id}/{volume_name(claim, namespace)}" if folder else file_system_id,
-            volume_attributes={"dnsname": dns_name, "mountname": f"{mount_name}/{folder}" if folder else mount_name},
+            volume_handle=f"{spec.file_system_id}/{name}" if folder else spec.file_system_id,
+            volume_attributes={
+                "dnsname": spec.dns_name,
+                "mountname": f"{spec.mount_name}/{folder}" if folder else spec.mount_name,
+            },
         )
         # File locks work across nodes. `readOnly` of the source reaches no mount: the pod's own decides there.
-        options = ["flock", *(["ro"] if read_only else [])]
-        capacity = f"{capacity_gib}Gi"
-        add_static_volume(self, source, claim=claim, namespace=namespace, capacity=capacity, mount_options=options)
+        options = ["flock", *(["ro"] if spec.read_only else [])]
+        capacity, where = f"{spec.capacity_gib}Gi", {"claim": spec.claim, "namespace": spec.namespace}
+        add_static_volume(self, source, **where, capacity=capacity, mount_options=options)
 
 
 class EfsVolumeChart(cdk8s.Chart):

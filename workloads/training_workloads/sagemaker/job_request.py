@@ -381,6 +381,13 @@ def _spot(job: SageMakerJob) -> Problems:
         yield Problem(path=("max_wait",), given=job.longest_wait, allowed=allowed, fix=fix, related=(("max_runtime",),))
 
 
+def _max_cost(job: SageMakerJob) -> Problems:
+    given = getattr(job.spec, "max_cost", None)
+    if given is not None:
+        allowed = "SageMaker has other prices, and no launcher that counts them"
+        yield Problem(path=("max_cost",), given=given, allowed=allowed, fix="omit it, and give --max-runtime")
+
+
 def _volume_size(job: SageMakerJob) -> Problems:
     if job.volume_gb is None:
         return
@@ -407,6 +414,7 @@ _RULES: tuple[Callable[[SageMakerJob], Problems], ...] = (
     _image,
     _interfaces,
     _encryption,
+    _max_cost,
     lambda job: sagemaker_type(job.spec.instance_type),
     lambda job: at_least("instances", 1 if job.instances is None else job.instances, 1),
     lambda job: at_least("max_runtime", job.spec.deadline_seconds, 1, _MOST_RUNTIME_SECONDS),
