@@ -92,7 +92,7 @@ def test_nothing_in_a_pickle_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "Ran out of input"),
+        (b"", "pickle exhausted"),
         (b"\x80\x04.", "index|underflow"),
         (pickle.dumps(5), "__dict__"),
         (pickle.dumps(_NodeDesc("a", 1, 1)), "is a _NodeDesc with other values"),
