@@ -170,6 +170,9 @@ def _encode(checkpoint: Checkpoint) -> list[bytes | memoryview]:
 
 def _decode(body: memoryview) -> Checkpoint:
     with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+        # Only another program compresses: a file of a megabyte can then hold a gigabyte.
+        if any(each.compress_type != zipfile.ZIP_STORED for each in stored.zip.infolist()):
+            raise ValueError("it is compressed")
         metadata = dict(json.loads(str(stored[_METADATA])))
         arrays = [stored[f"arr_{index}"] for index in range(len(stored.files) - 1)]
     return Checkpoint(step=int(metadata.pop("step")), arrays=arrays, metadata=metadata)

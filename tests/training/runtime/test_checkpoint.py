@@ -103,6 +103,15 @@ def lose_a_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "write_atomically", lambda path, content, check: whole(path, content[:-1], check))
 
 
+def test_a_checkpoint_that_another_program_compressed_is_rejected(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    np.savez_compressed(stream, np.zeros(2**20), metadata=np.array('{"step": 1}'))
+    path = tmp_path / "step-00000001.checkpoint"
+    path.write_bytes(hashlib.sha256(stream.getvalue()).hexdigest().encode() + b"\n" + stream.getvalue())
+    with pytest.raises(checkpoint.DamagedError, match="it is compressed"):
+        checkpoint.read(path)
+
+
 def test_latest_names_the_newest(tmp_path: Path) -> None:
     for step in (1, 2):
         write(tmp_path, step)
