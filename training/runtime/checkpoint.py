@@ -114,6 +114,9 @@ def read(path: Path) -> Checkpoint:
         DamagedError: It has another content than was written, or cannot be read.
     """
     try:
+        # A pipe that another user made would wait for its writer.
+        if path.exists() and not path.is_file():
+            raise DamagedError(f"{path} is not a regular file")
         content = path.read_bytes()
     except OSError as error:
         raise DamagedError(f"{path} cannot be read ({error.strerror or error})") from error

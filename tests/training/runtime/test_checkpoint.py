@@ -2,6 +2,7 @@ import errno
 import hashlib
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,12 @@ def test_a_checkpoint_that_another_program_compressed_is_rejected(tmp_path: Path
     path.write_bytes(hashlib.sha256(stream.getvalue()).hexdigest().encode() + b"\n" + stream.getvalue())
     with pytest.raises(checkpoint.DamagedError, match="it is compressed"):
         checkpoint.read(path)
+
+
+def test_a_pipe_is_no_checkpoint(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "step-00000002.checkpoint")
+    with pytest.raises(checkpoint.DamagedError, match=r"step-00000002\.checkpoint is not a regular file"):
+        checkpoint.read(tmp_path / "step-00000002.checkpoint")
 
 
 def test_latest_names_the_newest(tmp_path: Path) -> None:
