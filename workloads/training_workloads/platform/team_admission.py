@@ -291,17 +291,20 @@ _MPI_JOB = _KindOfJob(
 )
 
 
+def _of_no_controller_but_a_cron_job() -> str:
+    owners, free = "object.metadata.ownerReferences", "!has(owner.controller) || !owner.controller"
+    # A member could name a CronJob too, but is not its controller.
+    kept = f"{_same('metadata.ownerReferences', '[]')} && {owners}.all(owner, {free} || owner.kind == 'CronJob')"
+    return (
+        f"!has({owners}) || {owners}.all(owner, {free}) || "
+        f"request.userInfo.username == '{_CRON_JOB_CONTROLLER}' || request.operation == 'UPDATE' && {kept}"
+    )
+
+
 def _job_policy(kind: _KindOfJob, queue: str) -> list[dict[str, Any]]:
     """Return the policy of one kind of job."""
     labels = "object.metadata.labels"
     queued = f"has({labels}) && '{QUEUE_LABEL}' in {labels} && {labels}['{QUEUE_LABEL}'] == '{queue}'"
-    owners = "object.metadata.ownerReferences"
-    free = "!has(owner.controller) || !owner.controller"
-    # A member could name a CronJob too, but would not be its controller.
-    of_a_cron_job = (
-        f"request.userInfo.username == '{_CRON_JOB_CONTROLLER}' || request.operation == 'UPDATE' && "
-        f"{_same('metadata.ownerReferences', '[]')} && {owners}.all(owner, {free} || owner.kind == 'CronJob')"
-    )
     ran = f"request.operation == 'UPDATE' && !{_suspended('oldObject', kind.suspend)}"
     on_gpu_nodes = f"exists(pod, {_on_gpu_nodes('pod')})"
     before = f"request.operation == 'UPDATE' && {kind.pods.replace('object.', 'oldObject.')}.{on_gpu_nodes}"
@@ -319,7 +322,7 @@ def _job_policy(kind: _KindOfJob, queue: str) -> list[dict[str, Any]]:
         ),
         # Kueue leaves the jobs of a job to its queue, and the operator starts a launcher that a user wrote.
         "a job with GPUs belongs to no other object, unless a CronJob made it: omit its controller": (
-            f"variables.exempt || !has({owners}) || {owners}.all(owner, {free}) || {of_a_cron_job}"
+            f"variables.exempt || {_of_no_controller_but_a_cron_job()}"
         ),
         "the MPI operator alone controls an MPIJob with GPUs: omit managedBy": (
             f"variables.exempt || {kind.controlled}"
