@@ -86,7 +86,11 @@ def test_no_text_of_the_cluster_controls_the_terminal(
     cluster.add(made, labels={"kueue.x-k8s.io/queue-name": ATTACK}, annotations={ATTACK: ATTACK})
     waits = {"name": ATTACK, "restartCount": 1, "state": {"waiting": {"reason": ATTACK, "message": ATTACK}}}
     no_node = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": ATTACK}
-    for role, status in {"launcher": {"containerStatuses": [waits]}, "worker": {"conditions": [no_node]}}.items():
+    statuses: dict[str, dict[str, Any]] = {
+        "launcher": {"containerStatuses": [waits]},
+        "worker": {"conditions": [no_node]},
+    }
+    for role, status in statuses.items():
         texts = {"phase": "Pending", "reason": ATTACK, "message": ATTACK}
         cluster.add(pod(f"digits-{role}-0", role, **texts, **status))["spec"]["nodeName"] = ATTACK
     for command in (["status", "digits"], ["status"], ["cancel", "digits"]):
