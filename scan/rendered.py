@@ -12,6 +12,8 @@ __all__ = ["render_everything"]
 
 # Placeholders for values that only a user knows.
 _NEEDED = {"source": "s3://bucket/data/", "service_account": "training"}
+# As `trainctl image push` records it.
+_IMAGE = f"111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1.0@sha256:{'0' * 64}"
 _LUSTRE = LustreAttributes(
     file_system_id="fs-0123456789abcdef0",
     dns_name="fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
@@ -30,6 +32,6 @@ def render_everything(folder: Path) -> list[Path]:
     needed: dict[str, dict[str, Any]] = {
         name: {field: _NEEDED[field] for field in NEEDS.get(name, ())} for name in RECIPES
     }
-    jobs, _ = render_jobs((recipe(name, **needed[name]) for name in RECIPES), folder / "jobs")
+    jobs, _ = render_jobs((recipe(name, image=_IMAGE, **needed[name]) for name in RECIPES), folder / "jobs")
     platform, _ = render_platform(PlatformSpec(lustre=_LUSTRE, efs=_EFS), folder / "platform")
     return [*jobs, *platform]

@@ -78,6 +78,26 @@ def test_a_pods_and_a_jobs_reason_is_escaped(
     assert shown.count(r"\x1b[2J") == 2
 
 
+def test_no_text_of_the_cluster_controls_the_terminal(
+    program: Program, cluster: FakeCluster, mpi_job: MakeObject, pod: MakeObject
+) -> None:
+    made = mpi_job("digits", "Running")
+    made["status"]["conditions"][0] |= {"reason": ATTACK, "message": ATTACK}
+    cluster.add(made, labels={"kueue.x-k8s.io/queue-name": ATTACK}, annotations={ATTACK: ATTACK})
+    waits = {"name": ATTACK, "restartCount": 1, "state": {"waiting": {"reason": ATTACK, "message": ATTACK}}}
+    no_node = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": ATTACK}
+    statuses: dict[str, dict[str, Any]] = {
+        "launcher": {"containerStatuses": [waits]},
+        "worker": {"conditions": [no_node]},
+    }
+    for role, status in statuses.items():
+        texts = {"phase": "Pending", "reason": ATTACK, "message": ATTACK}
+        cluster.add(pod(f"digits-{role}-0", role, **texts, **status))["spec"]["nodeName"] = ATTACK
+    for command in (["status", "digits"], ["status"], ["cancel", "digits"]):
+        result = program(*command)
+        assert (result.out + result.err).replace("\n", "").isprintable()
+
+
 def test_the_names_in_a_kubeconfig_are_escaped(program: Program, kubeconfig: Path) -> None:
     text = 'apiVersion: v1\nkind: Config\ncurrent-context: "a\\e[2J"\ncontexts: []\nclusters: []\nusers: []\n'
     kubeconfig.write_text(text)
@@ -102,7 +122,7 @@ def test_the_name_of_a_manifest_is_escaped(
 def test_every_command_prints_through_the_module() -> None:
     files = [
         *(ROOT / "workloads/training_workloads/cli").glob("*.py"),
-        *(ROOT / "constructs/training_cluster/account").glob("*.py"),
+        *(ROOT / "constructs/training_cluster").rglob("*.py"),
         ROOT / "workloads/training_workloads/run_local/runner.py",
         ROOT / "workloads/training_workloads/app_errors.py",
     ]

@@ -3,17 +3,19 @@
 
 Up to 0.28.1, the last release, the server of an elastic job unpickles what any client writes (CVE-2024-10190). The
 set-up and the image install this file in the place of Horovod's program, so it imports nothing from this package. It
-differs in three things:
+differs in four things:
 
 - The server answers the hosts of the job alone. It keeps no worker's key, which any client could read there and with
   which it could send pickles to the worker.
 - A worker's addresses, and the messages of its service, are unpickled without functions and classes that can run code.
+- A request, an address and a message have a limit, and so has the memory that unpickling them takes.
 - With `--network-interface lo` the server listens on that interface alone.
 """
 
 import base64
 import io
 import pickle
+import pickletools
 import socket
 import sys
 from collections.abc import Callable, Collection
@@ -26,7 +28,13 @@ from horovod.runner.elastic import rendezvous
 from horovod.runner.http import http_server
 from horovod.runner.util.network import get_local_host_addresses
 
-_FORBIDDEN = 403
+_FORBIDDEN, _TOO_LARGE = 403, 413
+
+# A worker's addresses and a message of Horovod are much shorter, also with the environment of a command.
+_MOST_BYTES = 2**20
+
+# Of the number of a request's bytes: Gloo's values are below 10 MB.
+_MOST_DIGITS = 7
 _LOOPBACK = "127.0.0.1"
 
 # Horovod's names for the messages that the driver gets, which only hold values (horovod/runner/common/service and
@@ -52,7 +60,8 @@ class _Messages(_Values):
             found = pickle.Unpickler.find_class(self, module, name)
             # A module has the names that it imports too.
             if isinstance(found, type) and found.__module__.startswith(_HOROVOD):
-                return found
+                # A pickle can change a class that it names, so each gets its own.
+                return type(name, (found,), {})
         return super().find_class(module, name)
 
 
@@ -65,7 +74,7 @@ def worker_addresses(text: bytes) -> Any:
     Raises:
         UnpicklingError: It holds more than built-in values.
     """
-    return _Values(io.BytesIO(base64.b64decode(text))).load()
+    return _Values(io.BytesIO(_limited(base64.b64decode(text)))).load()
 
 
 def messages(message: bytes) -> Any:
@@ -77,7 +86,20 @@ def messages(message: bytes) -> Any:
     Raises:
         UnpicklingError: It holds something else.
     """
-    return _Messages(io.BytesIO(message)).load()
+    return _Messages(io.BytesIO(_limited(message))).load()
+
+
+def _limited(content: bytes) -> bytes:
+    """Return a pickle; reject one that takes much more memory than it has bytes.
+
+    Its memo is a list, which one operation of five bytes can make 4 billion entries long.
+    """
+    if len(content) > _MOST_BYTES:
+        raise pickle.UnpicklingError(f"has {len(content)} bytes, and at most {_MOST_BYTES} are read")
+    for operation, argument, _ in pickletools.genops(content):
+        if operation.name.endswith("PUT") and isinstance(argument, int) and argument > len(content):
+            raise pickle.UnpicklingError(f"has place {argument} of its memo in {len(content)} bytes")
+    return content
 
 
 class JobHosts:
@@ -112,10 +134,14 @@ def guarded_handler(driver: Any) -> type[http_server.RendezvousHandler]:
             # Before any method, those of the server's base class too.
             if not super().parse_request():
                 return False
-            address = self.client_address[0]
-            if hosts.has(address):
+            address, length = self.client_address[0], self.headers.get("Content-Length", "0")
+            if not hosts.has(address):
+                self._reject(f"{self.command} {self.path} of {address}, which is no host of this job", _FORBIDDEN)
+            # A negative length would be read without an end.
+            elif not (length.isdecimal() and len(length) <= _MOST_DIGITS):
+                self._reject(f"{self.command} {self.path} of {address} with {length} bytes", _TOO_LARGE)
+            else:
                 return True
-            self._reject(f"{self.command} {self.path} of {address}, which is no host of this job")
             return False
 
         def _put_value(self, scope: str, key: str, value: bytes) -> None:
@@ -131,9 +157,10 @@ def guarded_handler(driver: Any) -> type[http_server.RendezvousHandler]:
                 return
             self._put_worker_addresses(host, int(local_rank), addresses, secret_key)
 
-        def _reject(self, request: str) -> None:
+        def _reject(self, request: str, status: int) -> None:
             print(f"horovodrun: rejected {request!r}", file=sys.stderr, flush=True)
-            self.send_status_code(_FORBIDDEN)
+            self.close_connection = True
+            self.send_status_code(status)
 
     return Handler
 

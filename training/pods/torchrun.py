@@ -10,6 +10,7 @@ the two classes of that state, whose values it copies into new objects.
 import datetime
 import io
 import pickle
+import pickletools
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -45,6 +46,7 @@ def rendezvous_state(content: bytes) -> Any:
             return found
 
     try:
+        _check_memory(content)
         read = Unpickler(io.BytesIO(content)).load()
         state, values = dynamic_rendezvous._RendezvousState(), _copied(vars(read), names[f"{_MODULE}._NodeDesc"])
         if type(read) is not names[f"{_MODULE}._RendezvousState"] or vars(state).keys() != values.keys():
@@ -54,6 +56,13 @@ def rendezvous_state(content: bytes) -> Any:
         raise pickle.UnpicklingError(f"the state in the store is rejected: {error}") from error
     vars(state).update(values)
     return state
+
+
+def _check_memory(content: bytes) -> None:
+    """Reject a pickle with a place of its memo that it cannot fill: one operation can reserve 4 billion."""
+    for operation, argument, _ in pickletools.genops(content):
+        if operation.name.endswith("PUT") and isinstance(argument, int) and argument > len(content):
+            raise pickle.UnpicklingError(f"has place {argument} of its memo in {len(content)} bytes")
 
 
 def _copied(value: Any, node: type) -> Any:

@@ -36,6 +36,8 @@ _FIRST_LAYER_OF_KERAS = "conv1_conv"
 
 # In the format `.keras`, a zip file (keras/src/saving/saving_lib.py, read in Keras 2.15.0).
 _WEIGHTS = "model.weights.h5"
+# The weights of a classifier are a tenth of it.
+_MOST_BYTES = 2**30
 _KINDS = {tf.keras.layers.Conv2D: "conv2d", tf.keras.layers.BatchNormalization: "batch_normalization"}
 _HEAD = "layers/dense/"
 _BIAS = "layers/conv2d/vars/1"
@@ -120,8 +122,11 @@ def load(model: tf.keras.Model, path: Path) -> None:
         UserError: It cannot be read, or holds another network.
     """
     try:
-        with zipfile.ZipFile(path) as archive, h5py.File(io.BytesIO(archive.read(_WEIGHTS))) as file:
-            stored = _arrays(file)
+        with zipfile.ZipFile(path) as archive:
+            if (size := archive.getinfo(_WEIGHTS).file_size) > _MOST_BYTES:
+                raise ValueError(f"it has {size} bytes of weights")
+            with h5py.File(io.BytesIO(archive.read(_WEIGHTS))) as file:
+                stored = _arrays(file)
     except (OSError, EOFError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         if _has_weights_of_keras(path):
             raise UserError(f"{path} {_KERAS}; {_GIVE}") from error
@@ -144,6 +149,9 @@ def _arrays(file: h5py.File) -> dict[str, NDArray[np.float32]]:
         if isinstance(item, h5py.Dataset) and not name.startswith(_HEAD):
             if item.external or item.is_virtual:
                 raise ValueError(f"{name} is in another file")
+            # A file of a few bytes can hold arrays of terabytes.
+            if item.nbytes + sum(each.nbytes for each in found.values()) > _MOST_BYTES:
+                raise ValueError(f"it has more than {_MOST_BYTES} bytes with {name}")
             found[name] = item[()]
 
     file.visititems(visit)

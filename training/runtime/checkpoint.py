@@ -114,6 +114,9 @@ def read(path: Path) -> Checkpoint:
         DamagedError: It has another content than was written, or cannot be read.
     """
     try:
+        # A pipe that another user made would wait for its writer.
+        if path.exists() and not path.is_file():
+            raise DamagedError(f"{path} is not a regular file")
         content = path.read_bytes()
     except OSError as error:
         raise DamagedError(f"{path} cannot be read ({error.strerror or error})") from error
@@ -170,6 +173,9 @@ def _encode(checkpoint: Checkpoint) -> list[bytes | memoryview]:
 
 def _decode(body: memoryview) -> Checkpoint:
     with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+        # Only another program compresses: a file of a megabyte can then hold a gigabyte.
+        if any(each.compress_type != zipfile.ZIP_STORED for each in stored.zip.infolist()):
+            raise ValueError("it is compressed")
         metadata = dict(json.loads(str(stored[_METADATA])))
         arrays = [stored[f"arr_{index}"] for index in range(len(stored.files) - 1)]
     return Checkpoint(step=int(metadata.pop("step")), arrays=arrays, metadata=metadata)

@@ -73,10 +73,18 @@ def append(path: Path) -> BinaryIO:
     """
     if link := foreign_link(path.parent):
         raise OSError(errno.ELOOP, f"{link} is a link of user {link.lstat().st_uid}")
+    return os.fdopen(open_for_writing(path, os.O_WRONLY | os.O_APPEND), "ab")
+
+
+def open_for_writing(path: Path, flags: int) -> int:
+    """Return the descriptor of a file in a folder that others may write to; it is created where it is missing.
+
+    Raises:
+        OSError: It cannot be opened, or it is a link, soft or hard, which can lead to any file, or a pipe.
+    """
     try:
         # Without O_NONBLOCK a pipe would wait for its reader.
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        descriptor = os.open(path, flags, 0o666)
+        descriptor = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, f"{path.name} is a link") from error
@@ -85,7 +93,7 @@ def append(path: Path) -> BinaryIO:
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         os.close(descriptor)
         raise OSError(errno.ELOOP, f"{path.name} has other names, or is not a regular file")
-    return os.fdopen(descriptor, "ab")
+    return descriptor
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from typing import Any
 from training.runtime import elastic, stop_request, torchrun_environment, watchdog
 from training.runtime.distributed import on_rank_zero
 from training.runtime.errors import LOST_FILE_SYSTEM, USER_ERROR, UserError
-from training.runtime.files import unwritable
+from training.runtime.files import open_for_writing, unwritable
 
 _NAME = ".run-lock"
 
@@ -137,7 +137,7 @@ class Lock:
             self._beating.join(_BEAT_SECONDS)
 
     def _open(self) -> int:
-        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        return open_for_writing(self._path, os.O_RDWR)
 
     def _try(self) -> bool:
         """Return whether the lock is taken."""

@@ -20,16 +20,34 @@ _DELETE = ("s3:DeleteObject",)
 
 
 def allow_folder(
-    scope: Construct, role: iam.Role, bucket: s3.IBucket, prefix: str, *, write: bool = True, delete: bool = False
+    scope: Construct,
+    role: iam.Role,
+    bucket: s3.IBucket,
+    prefix: str,
+    *,
+    write: bool = True,
+    delete: bool = False,
+    without_slash: bool = False,
 ) -> None:
-    """Allow a role to list and to read the objects of a folder, `/` for the whole bucket; flags allow changes."""
+    """Allow a role to list and to read the objects of a folder, `/` for the whole bucket; flags allow changes.
+
+    Args:
+        scope: The construct with the role.
+        role: The role.
+        bucket: The bucket.
+        prefix: The folder.
+        write: Whether the role may put objects.
+        delete: Whether it may delete them.
+        without_slash: Whether it may list the folder without a slash behind its name too. S3 then answers with the
+            names in folders whose name begins alike: those of `runs-b` for `runs`.
+    """
     folder = prefix.strip("/")
     objects = bucket.arn_for_objects(f"{folder}/*" if folder else "*")
     actions = [*_READ, *(_WRITE if write else ()), *(_DELETE if delete else ())]
     role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=[objects]))
     suppress_wildcard(scope, "the objects under the job's prefix, whose names only the job knows", objects)
     # Without a condition the names of all objects could be listed.
-    below = {"StringLike": {"s3:prefix": [folder, f"{folder}/*"]}} if folder else {}
+    below = {"StringLike": {"s3:prefix": [*([folder] if without_slash else []), f"{folder}/*"]}} if folder else {}
     listing = iam.PolicyStatement(actions=["s3:ListBucket"], resources=[bucket.bucket_arn], conditions=below)
     role.add_to_principal_policy(listing)
 

@@ -87,8 +87,9 @@ class SageMakerTrainingRole(iam.Role):
 
     def allow_objects(self, role: iam.Role, *, delete: bool = False) -> None:
         """Allow a role the same objects: to read the data sets, and to read, write or delete the results."""
-        allow_folder(role, role, self._bucket, self._data_prefix, write=False)
-        allow_folder(role, role, self._bucket, self._results_prefix, delete=delete)
+        # SageMaker lists a channel as the job names it.
+        allow_folder(role, role, self._bucket, self._data_prefix, write=False, without_slash=True)
+        allow_folder(role, role, self._bucket, self._results_prefix, delete=delete, without_slash=True)
         # SageMaker asks for kms:Encrypt where the output of a job names the key.
         allow_key_through_s3(role, self._key, "kms:Encrypt")
 

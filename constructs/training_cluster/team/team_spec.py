@@ -18,6 +18,15 @@ __all__ = ["TEAM_FOLDER", "TeamSpec", "in_folder", "valid_teams"]
 # Those that Kubernetes makes, and those of this library's parts; kube-... are reserved too.
 _RESERVED_NAMESPACES = ("default", *SYSTEM_NAMESPACES)
 
+# A pod looks for `pypi.org`, `wandb.ai` or `host.ec2.internal` in the cluster first, where a namespace `org`, `ai` or
+# `internal` answers, and for `store.vision.svc` in a namespace `svc`. All ends of two letters are those of countries.
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#namespaces-and-dns (read 2026-11-28)
+_ENDS_OF_NAMES = (
+    *("app", "arpa", "aws", "biz", "cloud", "com", "dev", "edu", "gov", "info", "int", "mil", "net", "online", "org"),
+    *("page", "pro", "run", "site", "tech", "xyz"),
+    *("cluster", "internal", "local", "pod", "svc"),
+)
+
 #: The folder of the bucket with the folders of the teams.
 TEAM_FOLDER = "teams"
 
@@ -81,6 +90,11 @@ def _own_namespace(name: str, team: TeamSpec) -> Problems:
     if namespace in _RESERVED_NAMESPACES or namespace.startswith("kube-"):
         allowed, fix = "pods of the cluster run there, with rights that a team's pods lack", "give another namespace"
         yield Problem(path=("namespace",), given=namespace, allowed=allowed, fix=fix)
+    elif namespace in _ENDS_OF_NAMES or len(namespace) == len("ai"):
+        allowed = (
+            f"names of hosts end in it, so pods of all teams would take its Services for hosts such as x.{namespace}"
+        )
+        yield Problem(path=("namespace",), given=namespace, allowed=allowed, fix=f"give another, such as {name}-team")
 
 
 def _members_are_no_administrators(team: TeamSpec, admin_arns: Collection[str]) -> Problems:

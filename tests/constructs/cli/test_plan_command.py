@@ -287,6 +287,17 @@ def test_a_retained_resource_is_not_counted_with_deleted_ones(account: StubbedAc
     assert "- AWSCDK-EKS-KubernetesResource N1 -".split() in rows
 
 
+def test_a_template_does_not_control_the_terminal(account: StubbedAccount, command: Command, app: Path) -> None:
+    attack = "\x1b[2J\x1b]0;owned\x07\u202e"
+    bucket = {"Type": f"AWS::S3::Bucket{attack}", "Properties": {attack: attack}}
+    write(app, {attack: bucket}, Outputs={"EstimatedCostPerHour": {"Value": attack}})
+    answer_stack(account, {attack: {**bucket, "Type": "AWS::S3::Bucket"}, f"{attack}b": bucket}, Outputs=PRICED)
+    _, out, err = command("plan")
+    assert out.replace("\n", "").isprintable()
+    assert "\\x1b[2J" in out
+    assert err == ""
+
+
 def test_the_page_has_every_rule_and_every_permission(root: Path) -> None:
     page = (root / "docs/plan-a-change.md").read_text()
     assert re.findall(r"^\| `([a-z ]+)` \|", page, flags=re.M) == [each.__name__.replace("_", " ") for each in RULES]

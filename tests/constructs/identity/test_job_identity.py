@@ -43,7 +43,7 @@ def test_the_job_reads_and_writes_its_prefix_only(site: Site) -> None:
     assert last(objects["Resource"]) == ":s3:::data/runs/resnet50/*"
     assert listing["Action"] == "s3:ListBucket"
     assert last(listing["Resource"]) == ":s3:::data"
-    assert listing["Condition"] == {"StringLike": {"s3:prefix": ["runs/resnet50", "runs/resnet50/*"]}}
+    assert listing["Condition"] == {"StringLike": {"s3:prefix": ["runs/resnet50/*"]}}
 
 
 def test_allow_delete_adds_the_permission(site: Site) -> None:

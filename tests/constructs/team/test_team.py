@@ -152,6 +152,14 @@ def test_a_service_account_waits_for_the_namespace(cluster: TrainingCluster, sit
             "'speech.namespace' is 'kube-public', but pods of the cluster run there, with rights that a team's pods "
             "lack; give another namespace",
         ),
+        *(
+            (
+                {"user_id": 2002, "namespace": end},
+                f"'speech.namespace' is '{end}', but names of hosts end in it, so pods of all teams would take its "
+                f"Services for hosts such as x.{end}; give another, such as speech-team",
+            )
+            for end in ("ai", "org", "svc", "internal")
+        ),
         (
             {"user_id": 2002, "prefix": "teams"},
             "'speech.prefix' is 'teams', but the team 'vision' has 'teams/vision'; give each team a folder outside of "

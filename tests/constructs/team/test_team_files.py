@@ -66,7 +66,17 @@ def test_objects_of_the_bucket(action: str, key: str, expected: bool, resources:
 
 
 @pytest.mark.parametrize(
-    ("prefix", "expected"), [("teams/vision/", True), ("teams/nlp/", False), ("teams/", False), ("", False)]
+    ("prefix", "expected"),
+    # S3 answers a prefix without a slash with the names in `teams/vision-lab` too.
+    [
+        ("teams/vision/", True),
+        ("teams/vision/runs", True),
+        ("teams/vision", False),
+        ("teams/vision-lab/", False),
+        ("teams/nlp/", False),
+        ("teams/", False),
+        ("", False),
+    ],
 )
 def test_lists_of_the_bucket(prefix: str, expected: bool, resources: Resources) -> None:
     role, _ = role_of(resources, "vision")

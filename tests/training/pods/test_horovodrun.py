@@ -1,9 +1,12 @@
 """Attacks on the server and the messages of `horovodrun`: a pickle that would run a command, and a stranger."""
 
 import base64
+import http.client
 import os
 import pickle
+import resource
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -87,6 +90,32 @@ def test_a_pickle_that_runs_a_command_is_rejected(
     assert put(url, ADDRESSES) == 200
 
 
+# None, at a place of the memo that would take 2 GB.
+FAR = b"\x80\x04Nr" + (2**27).to_bytes(4, "little") + b"."
+
+
+@pytest.mark.parametrize("value", [FAR, b"\x80\x04Np134217728\n.", pickle.dumps(b"a" * 2**20)])
+def test_a_pickle_that_takes_much_memory_is_not_read(value: bytes) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(pickle.UnpicklingError, match=r"of its memo in|and at most 1048576 are read"):
+        horovodrun.worker_addresses(base64.b64encode(value))
+    with pytest.raises(pickle.UnpicklingError, match=r"of its memo in|and at most 1048576 are read"):
+        horovodrun.messages(value)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**18
+
+
+@pytest.mark.parametrize("length", ["-1", "10000000", "1e3", "9" * 5000])
+def test_a_request_without_a_sensible_length_is_not_read(url: str, length: str) -> None:
+    address = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
+    connection.putrequest("PUT", "/global/key")
+    connection.putheader("Content-Length", length)
+    connection.endheaders(b"value")
+    assert connection.getresponse().status == 413
+    connection.close()
+    assert put(url, ADDRESSES) == 200
+
+
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD"])
 def test_a_stranger_is_rejected(
     url: str, driver: Driver, method: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -133,6 +162,10 @@ def test_messages_are_read_and_nothing_else(tmp_path: Path) -> None:
         with pytest.raises(pickle.UnpicklingError, match="holds "):
             read(other)
     assert not (tmp_path / "made").exists()
+    # One that changes the class which it names.
+    evil = b"chorovod.runner.common.util.network\nPingRequest\nN}X\x04\x00\x00\x00evilK\x01s\x86b."
+    assert issubclass(horovodrun.messages(b"\x80\x04" + evil), network.PingRequest)
+    assert not hasattr(network.PingRequest, "evil")
     # A class that a module of Horovod imports.
     with pytest.raises(pickle.UnpicklingError, match=r"holds horovod\.runner\.http\.http_client\.Request"):
         horovodrun.messages(b"chorovod.runner.http.http_client\nRequest\n.")

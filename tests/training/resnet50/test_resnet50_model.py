@@ -1,6 +1,10 @@
+import io
 import math
+import resource
+import zipfile
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -128,6 +132,27 @@ def test_a_file_of_another_network_is_rejected(backbone: tf.keras.Model, tmp_pat
         model.load(backbone, other)
     with pytest.raises(UserError, match=r"missing\.keras cannot be read as a model"):
         model.load(backbone, tmp_path / "missing.keras")
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_small_file_with_huge_arrays_is_rejected(backbone: tf.keras.Model, tmp_path: Path, count: int) -> None:
+    weights = io.BytesIO()
+    with h5py.File(weights, "w") as file:
+        for number in range(count):
+            # 2 GB in all, none of which is written.
+            file.create_dataset(f"layers/conv2d/vars/{number + 2}", (2**29 // count,), "f4", chunks=(2**20,))
+    with zipfile.ZipFile(tmp_path / "model.keras", "w") as archive:
+        archive.writestr("model.weights.h5", weights.getvalue())
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(UserError, match="more than 1073741824 bytes with layers/conv2d/vars"):
+        model.load(backbone, tmp_path / "model.keras")
+    with zipfile.ZipFile(tmp_path / "model.keras", "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("model.weights.h5", "w") as stream:
+            for _ in range(17):
+                stream.write(bytes(2**26))
+    with pytest.raises(UserError, match="it has 1140850688 bytes of weights"):
+        model.load(backbone, tmp_path / "model.keras")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20
 
 
 @pytest.mark.filterwarnings("ignore:You are saving your model as an HDF5 file:UserWarning")

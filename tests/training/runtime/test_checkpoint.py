@@ -2,6 +2,7 @@ import errno
 import hashlib
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,21 @@ def test_replaces_a_checkpoint_of_the_same_step_only_by_an_undamaged_one(
 def lose_a_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = files.write_atomically
     monkeypatch.setattr(checkpoint, "write_atomically", lambda path, content, check: whole(path, content[:-1], check))
+
+
+def test_a_checkpoint_that_another_program_compressed_is_rejected(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    np.savez_compressed(stream, np.zeros(2**20), metadata=np.array('{"step": 1}'))
+    path = tmp_path / "step-00000001.checkpoint"
+    path.write_bytes(hashlib.sha256(stream.getvalue()).hexdigest().encode() + b"\n" + stream.getvalue())
+    with pytest.raises(checkpoint.DamagedError, match="it is compressed"):
+        checkpoint.read(path)
+
+
+def test_a_pipe_is_no_checkpoint(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "step-00000002.checkpoint")
+    with pytest.raises(checkpoint.DamagedError, match=r"step-00000002\.checkpoint is not a regular file"):
+        checkpoint.read(tmp_path / "step-00000002.checkpoint")
 
 
 def test_latest_names_the_newest(tmp_path: Path) -> None:

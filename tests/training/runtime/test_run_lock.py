@@ -174,6 +174,17 @@ def test_a_start_does_not_take_a_file_that_was_removed(tmp_path: Path) -> None:
     first.release()
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.link(path.with_name("mine"), path)])
+def test_a_lock_that_another_user_made_of_a_pipe_or_of_my_file_is_rejected(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    (tmp_path / "mine").write_text("kept")
+    make(tmp_path / ".run-lock")
+    with pytest.raises(UserError, match=r"\.run-lock has other names, or is not a regular file\); remove it"):
+        Lock(tmp_path)
+    assert (tmp_path / "mine").read_text() == "kept"
+
+
 @pytest.mark.parametrize("number", [None, errno.ENOSPC])
 def test_a_file_system_that_is_slow_or_full_does_not_end_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: "Queue[int]", number: int | None

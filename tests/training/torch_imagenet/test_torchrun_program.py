@@ -4,6 +4,7 @@ import base64
 import copy
 import os
 import pickle
+import resource
 import subprocess
 import sys
 import time
@@ -57,6 +58,14 @@ def test_a_state_is_read_as_torch_reads_it(given: _RendezvousState, protocol: in
     assert {type(each) for each in read.last_heartbeats} <= {_NodeDesc}
 
 
+@pytest.mark.parametrize("content", [b"\x80\x04Nr" + (2**27).to_bytes(4, "little") + b".", b"\x80\x04Np134217728\n."])
+def test_a_state_takes_no_more_memory_than_it_has_bytes(content: bytes) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(pickle.UnpicklingError, match="has place 134217728 of its memo in"):
+        torchrun.rendezvous_state(content)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**18
+
+
 def replaced(name: str, value: Any) -> _RendezvousState:
     changed = copy.copy(state())
     setattr(changed, name, value)
@@ -83,7 +92,7 @@ def test_nothing_in_a_pickle_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "Ran out of input"),
+        (b"", "pickle exhausted"),
         (b"\x80\x04.", "index|underflow"),
         (pickle.dumps(5), "__dict__"),
         (pickle.dumps(_NodeDesc("a", 1, 1)), "is a _NodeDesc with other values"),

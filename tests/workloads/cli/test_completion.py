@@ -48,6 +48,33 @@ def test_what_a_file_with_recipes_prints_is_no_candidate(tmp_path: Path) -> None
     assert (result.stdout.split(), result.stderr) == (["plain,digits-p4d", "plain,digits-p5"], "")
 
 
+def names_after_digits(folder: Path) -> list[str]:
+    words = {"COMP_WORDS": "trainctl render digits-", "COMP_CWORD": "2", "_TRAINCTL_COMPLETE": "bash_complete"}
+    command = [sys.executable, "-m", "training_workloads"]
+    environment = {**os.environ, **words}
+    ended = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    return [line for line in ended.stdout.splitlines() if "digits-p" not in line and "digits-spot" not in line]
+
+
+def test_a_name_that_a_shell_would_run_is_no_candidate(tmp_path: Path) -> None:
+    names = ["digits-mine", "digits-a; reboot", "digits-$(reboot)", "digits-`reboot`", "digits-\x1b[2J", "digits-b\nc"]
+    (tmp_path / "recipes.py").write_text(f"RECIPES = {dict.fromkeys(names)}")
+    assert names_after_digits(tmp_path) == ["plain,digits-mine"]
+
+
+def test_a_file_with_recipes_that_has_no_end_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "recipes.py")
+    assert names_after_digits(tmp_path) == []
+    (tmp_path / "recipes.py").unlink()
+    (tmp_path / "recipes.py").symlink_to("/dev/zero")
+    assert names_after_digits(tmp_path) == []
+    (tmp_path / "recipes.py").unlink()
+    (tmp_path / "recipes.py").write_text("RECIPES = {'digits-mine': 0}" + "#" * 2**20)
+    assert names_after_digits(tmp_path) == []
+
+
 def test_a_cluster_that_does_not_answer_has_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = Event()
     monkeypatch.setattr("training_workloads.cli.completion._PATIENCE_SECONDS", 0.01)

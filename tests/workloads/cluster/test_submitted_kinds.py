@@ -33,6 +33,21 @@ def test_an_object_that_reaches_beyond_the_job_is_rejected(
     assert message in result.err
 
 
+@pytest.mark.parametrize("namespace", ["kube-system", "kueue-system", "mpi-operator", "training-system"])
+def test_a_job_among_the_pods_of_the_cluster_is_created_by_option_alone(
+    program: Program, cluster: FakeCluster, tmp_path: Path, namespace: str
+) -> None:
+    cluster.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    config = f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: aws-auth, namespace: {namespace}}}}}"
+    path = tmp_path / "job.yaml"
+    path.write_text(f"{config}\n---\n{STAGE.replace('name: stage}', f'name: stage, namespace: {namespace}}}', 1)}")
+    result = program("submit", str(path))
+    assert result.code == 2
+    assert f"'metadata.namespace' is '{namespace}', but pods of the cluster run there" in result.err
+    assert not any("/jobs/" in address for address in cluster.objects)
+    assert program("submit", str(path), "--any-kind").code == 0
+
+
 @pytest.mark.parametrize(
     ("kind", "version"), [("ClusterRoleBinding", "rbac.authorization.k8s.io/v1"), ("Namespace", "v1"), ("Pod", "v1")]
 )

@@ -1,31 +1,33 @@
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import cdk8s
 import pytest
 
 from tests.schemas import check_object
-from tests.workloads.platform.admission import Request, denials
+from tests.workloads.platform.team_requests import (
+    COLLECTOR,
+    DEBUG,
+    JOBS,
+    KUEUE,
+    MAKERS,
+    MEMBER,
+    OPERATOR,
+    PODS,
+    POLICIES,
+    RESOURCES,
+    USER,
+    check,
+    job,
+    mpi_job,
+    owned,
+    pod,
+    rejected,
+    with_pods,
+)
 from tests.workloads.pod_security import pods
 from training_workloads.jobs.constructs import define_job
-from training_workloads.platform.team_admission import team_admission
 from training_workloads.recipes import NEEDS, RECIPES, recipe
-
-POLICIES = team_admission("gpu")
-LABELS = {"training-cluster/team": "vision", "training-cluster/user-id": "2001"}
-USER = 2001
-
-MEMBER = "arn:aws:sts::111122223333:assumed-role/Vision/me"
-OPERATOR = "system:serviceaccount:mpi-operator:mpi-operator"
-JOBS = "system:serviceaccount:kube-system:job-controller"
-COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
-KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
-
-PODS, DEBUG = ("", "pods"), ("", "pods/ephemeralcontainers")
-RESOURCES = {"MPIJob": ("kubeflow.org", "mpijobs"), "Job": ("batch", "jobs")}
-
-Change = Callable[[dict[str, Any]], object]
 
 AS_TEAM = "the pods of a team run as its user"
 BY_JOB = "a pod on GPU nodes, by its devices"
@@ -41,57 +43,6 @@ GROWN = "a job with GPUs that runs has the pods"
 KUEUE_STARTS = "Kueue alone starts a job with GPUs"
 
 
-def pod(gpus: int = 0, **changes: Any) -> dict[str, Any]:
-    """Return a pod as the API server has it, with amounts as text."""
-    container: dict[str, Any] = {"name": "main", "image": "debian"}
-    spec: dict[str, Any] = {"securityContext": {"runAsUser": USER, "runAsGroup": USER, "fsGroup": USER}}
-    if gpus:
-        container["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}, "requests": {"nvidia.com/gpu": str(gpus)}}
-        spec["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
-    return {"metadata": {"name": "one"}, "spec": {**spec, "containers": [container], **changes}}
-
-
-def mpi_job(gpus: int = 8, *, queue: str | None = "gpu", suspend: bool = True) -> dict[str, Any]:
-    """Return an MPIJob as Kueue's webhook leaves it."""
-    metadata = {"name": "train", "labels": {"kueue.x-k8s.io/queue-name": queue} if queue else {}}
-    roles = {"Launcher": {"template": pod()}, "Worker": {"replicas": 2, "template": pod(gpus)}}
-    policy = {"suspend": suspend, "cleanPodPolicy": "Running"}
-    return {"metadata": metadata, "spec": {"runPolicy": policy, "mpiReplicaSpecs": roles}}
-
-
-def with_pods(made: dict[str, Any], number: int, image: str = "debian") -> dict[str, Any]:
-    """Return a job with a number of pods, by its kind's field."""
-    changed = copy.deepcopy(made)
-    roles = changed["spec"].get("mpiReplicaSpecs")
-    part = roles["Worker"] if roles else changed["spec"]
-    part["replicas" if roles else "parallelism"] = number
-    next(pods(part))["containers"][0]["image"] = image
-    return changed
-
-
-def job(gpus: int = 8, *, queue: str | None = "gpu", suspend: bool = True) -> dict[str, Any]:
-    metadata = {"name": "train"} | ({"labels": {"kueue.x-k8s.io/queue-name": queue}} if queue else {})
-    return {"metadata": metadata, "spec": {"suspend": suspend, "template": pod(gpus)}}
-
-
-def rejected(
-    resource: tuple[str, str],
-    made: dict[str, Any] | None,
-    user: str = MEMBER,
-    *,
-    old: dict[str, Any] | None = None,
-    labels: dict[str, str] = LABELS,
-    options: dict[str, Any] | None = None,
-) -> list[str]:
-    request = Request(resource=resource, labels=labels, user=user, object=made, old=old, options=options or {})
-    return denials(POLICIES, request)
-
-
-def check(messages: list[str], wanted: str | None) -> None:
-    assert len(messages) == (wanted is not None), messages
-    assert all(message.startswith(wanted or "") and "Error" not in message for message in messages), messages
-
-
 @pytest.mark.parametrize("document", POLICIES, ids=lambda each: f"{each['kind']}-{each['metadata']['name']}")
 def test_kubernetes_knows_every_field(document: dict[str, Any]) -> None:
     check_object(document)
@@ -99,7 +50,8 @@ def test_kubernetes_knows_every_field(document: dict[str, Any]) -> None:
 
 def test_every_policy_is_bound() -> None:
     kinds = {name: {each["metadata"]["name"] for each in POLICIES if each["kind"].endswith(name)} for name in KINDS}
-    names = {f"team-{name}" for name in ("pods", "jobs", "mpijobs", "pod-deletions", "job-deletions", "services")}
+    parts = ("pods", "jobs", "mpijobs", "pod-deletions", "pod-evictions", "job-deletions", "job-parts", "services")
+    names = {f"team-{name}" for name in parts}
     assert kinds["Policy"] == kinds["Binding"] == names
 
 
@@ -206,9 +158,6 @@ def test_a_debugger_runs_as_the_team() -> None:
     check(rejected(DEBUG, pod(ephemeralContainers=[{"name": "debug"}]), old=pod()), None)
 
 
-MAKERS = {"MPIJob": mpi_job, "Job": job}
-
-
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize(
     ("values", "wanted"),
@@ -233,7 +182,6 @@ def test_a_job_with_gpus_waits_in_the_queue(kind: str, values: dict[str, Any], w
         ({"suspend": False}, {"suspend": False}, MEMBER, None),
         ({"suspend": False}, {}, KUEUE, None),
         ({}, {"queue": None}, MEMBER, QUEUE),
-        ({"gpus": 0, "queue": None, "suspend": False}, {"suspend": False}, MEMBER, GROWN),
         ({"gpus": 0, "suspend": False}, {"suspend": False}, MEMBER, GROWN),
     ],
 )
@@ -245,9 +193,7 @@ def test_kueue_alone_starts_a_job_with_gpus(
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-@pytest.mark.parametrize(
-    ("number", "image", "wanted"), [(2, "debian", None), (1, "debian", None), (3, "debian", GROWN), (2, "cuda", GROWN)]
-)
+@pytest.mark.parametrize(("number", "image", "wanted"), [(2, "debian", None), (3, "debian", GROWN), (2, "cuda", GROWN)])
 def test_a_job_that_runs_gets_no_more_pods_and_no_others(
     kind: str, number: int, image: str, wanted: str | None
 ) -> None:
@@ -283,20 +229,14 @@ def test_an_indexed_job_that_runs_gets_no_more_completions(
     check(rejected(RESOURCES["Job"], new, old=old), wanted)
 
 
-def owned(made: dict[str, Any], kind: str, *, controller: bool = True) -> dict[str, Any]:
-    owner = {"apiVersion": "v1", "kind": kind, "name": "a", "uid": "1", "controller": controller}
-    return made | {"metadata": {**made["metadata"], "ownerReferences": [owner]}}
-
-
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_job_with_gpus_is_not_put_below_one_that_kueue_admitted(kind: str) -> None:
     make = MAKERS[kind]
-    check(rejected(RESOURCES[kind], owned(make(), "MPIJob")), CONTROLLER)
+    check(rejected(RESOURCES[kind], owned(make(), "Job")), CONTROLLER)
     running = make(suspend=False)
     check(rejected(RESOURCES[kind], owned(running, "Job"), old=running), CONTROLLER)
-    check(rejected(RESOURCES[kind], owned(make(), "CronJob")), None)
     check(rejected(RESOURCES[kind], owned(make(), "ConfigMap", controller=False)), None)
-    check(rejected(RESOURCES[kind], owned(make(0, queue=None, suspend=False), "MPIJob")), None)
+    check(rejected(RESOURCES[kind], owned(make(0, queue=None, suspend=False), "Job")), None)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +253,8 @@ def test_workers_with_gpus_end_with_their_job(policy: dict[str, Any], wanted: st
 def test_a_launcher_that_runs_does_not_grow_by_suspending_it() -> None:
     launcher = owned(job(1, queue=None, suspend=False), "MPIJob")
     check(rejected(RESOURCES["Job"], launcher, OPERATOR), None)
-    check(rejected(RESOURCES["Job"], owned(with_pods(job(1), 32), "MPIJob"), old=launcher), CONTROLLER)
+    grown = owned(with_pods(job(1, queue=None), 32), "MPIJob")
+    assert any(message.startswith(CONTROLLER) for message in rejected(RESOURCES["Job"], grown, old=launcher))
 
 
 @pytest.mark.parametrize("changes", [{"labels": {}}, {"labels": {"batch.kubernetes.io/controller-uid": "2"}}])
@@ -338,7 +279,7 @@ def test_the_job_of_a_launcher_with_gpus_is_deleted() -> None:
     check(rejected(RESOURCES["Job"], launcher, COLLECTOR, old=launcher), None)
 
 
-@pytest.mark.parametrize(("seconds", "wanted"), [(100, None), (600, None), (601, GRACE), (10**9, GRACE)])
+@pytest.mark.parametrize(("seconds", "wanted"), [(100, None), (120, None), (121, GRACE), (10**9, GRACE)])
 def test_a_pod_with_gpus_ends_soon(seconds: int, wanted: str | None) -> None:
     check(rejected(PODS, pod(8, terminationGracePeriodSeconds=seconds), JOBS), wanted)
     check(rejected(PODS, pod(terminationGracePeriodSeconds=seconds)), None)
@@ -388,8 +329,8 @@ def test_a_job_says_that_its_pods_run_as_the_team(kind: str) -> None:
 
 def test_a_service_takes_no_addresses_of_others() -> None:
     services = ("", "services")
-    check(rejected(services, {"spec": {"ports": [{"port": 80}]}}), None)
-    check(rejected(services, {"spec": {"externalIPs": ["10.0.0.1"]}}), "a Service with externalIPs")
+    check(rejected(services, {"metadata": {}, "spec": {"ports": [{"port": 80}]}}), None)
+    check(rejected(services, {"metadata": {}, "spec": {"externalIPs": ["10.0.0.1"]}}), "a Service with externalIPs")
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -401,7 +342,7 @@ def test_the_policies_admit_every_recipe_as_the_user_of_the_team(name: str) -> N
     for document in cdk8s.Testing.synth(chart):
         for spec in pods(document):
             user = JOBS if spec.get("tolerations") else MEMBER
-            check(rejected(PODS, {"spec": as_read(spec)}, user), None)
+            check(rejected(PODS, {"metadata": {}, "spec": as_read(spec)}, user), None)
         if document["kind"] in RESOURCES:
             check(rejected(RESOURCES[document["kind"]], queued(document)), None)
 

@@ -1,5 +1,7 @@
 """Completion in a shell: the command that prints the script, and the names of recipes and jobs."""
 
+import re
+from collections.abc import Iterable
 from threading import Thread
 from typing import Any, Final
 
@@ -42,7 +44,7 @@ def complete_recipes(ctx: click.Context, param: click.Parameter, incomplete: str
     """Return the names of recipes that begin with what was typed."""
     from training_workloads.recipes import recipe_names
 
-    return [name for name in recipe_names() if name.startswith(incomplete)]
+    return _words(recipe_names(), incomplete)
 
 
 def complete_jobs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -52,7 +54,15 @@ def complete_jobs(ctx: click.Context, param: click.Parameter, incomplete: str) -
     asking = Thread(target=lambda: names.extend(_job_names(ctx.params)), daemon=True)
     asking.start()
     asking.join(_PATIENCE_SECONDS)
-    return [name for name in names if name.startswith(incomplete)]
+    return _words(names, incomplete)
+
+
+def _words(names: Iterable[str], incomplete: str) -> list[str]:
+    """Return the names that begin with what was typed, without those that a shell would run or a terminal obey.
+
+    bash puts a candidate on the line as it is: `digits; reboot` would be two commands.
+    """
+    return [name for name in names if name.startswith(incomplete) and re.fullmatch(r"[A-Za-z0-9._-]+", name)]
 
 
 def _job_names(options: dict[str, Any]) -> list[str]:

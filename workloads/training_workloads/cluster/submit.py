@@ -19,6 +19,7 @@ from training_workloads.manifests.documents import Document
 from training_workloads.manifests.values import amount_of, mapping, value_at
 from training_workloads.mpijob.decoding import decoding_problems
 from training_workloads.names import DNS_LABEL, DNS_LABEL_RULE
+from training_workloads.platform.platform_spec import SYSTEM_NAMESPACES
 from training_workloads.validation import MISSING, Path, Problem, Problems, enforce, known_names
 
 __all__ = ["Submission", "check_objects", "plan_submission", "submit"]
@@ -232,6 +233,9 @@ def _come_with_a_job(submissions: list[Submission]) -> Problems:
             yield each.problem(("kind",), each.resource.kind, allowed=allowed, fix=fix)
         if each.cluster.namespace not in {job.cluster.namespace for job in submissions if job.is_job}:
             allowed = "no job of the file is in that namespace"
+            yield each.problem(_NAMESPACE, each.cluster.namespace, allowed=allowed, fix=fix)
+        if each.cluster.namespace.startswith(SYSTEM_NAMESPACES):
+            allowed = "pods of the cluster run there, with rights that a job does not need"
             yield each.problem(_NAMESPACE, each.cluster.namespace, allowed=allowed, fix=fix)
         if each.resource.kind == "Secret" and each.content.get("type") == _TOKEN:
             allowed = "it gives who reads it the rights of a service account"

@@ -17,6 +17,7 @@ __all__ = [
     "NVIDIA_DEVICE_PLUGIN",
     "PARTS",
     "PLATFORM_FILES",
+    "SYSTEM_NAMESPACES",
     "PlatformSpec",
 ]
 
@@ -25,6 +26,9 @@ MPI_OPERATOR_NAMESPACE = "mpi-operator"
 
 #: The operator as a user of the API.
 MPI_OPERATOR_USER = f"system:serviceaccount:{MPI_OPERATOR_NAMESPACE}:mpi-operator"
+
+#: The namespaces of Kubernetes and of the parts of this library begin so: their pods have rights that no job needs.
+SYSTEM_NAMESPACES = ("kube-", "kueue-", MPI_OPERATOR_NAMESPACE, "amazon-", "training-system")
 
 #: The parts that a cluster can have or not; `parts` has their charts.
 MPI_OPERATOR = "mpi-operator"

@@ -7,10 +7,10 @@ namespace. https://kubernetes.io/docs/reference/access-authn-authz/validating-ad
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from training_workloads.catalog.nodes import EFA_RESOURCE, GPU_RESOURCE, GPU_TAINT_KEY
-from training_workloads.mpijob.api import QUEUE_LABEL
+from training_workloads.mpijob.api import QUEUE_LABEL, Controller
 from training_workloads.platform.platform_spec import MPI_OPERATOR_USER
 from training_workloads.platform.queue_manifests import KUEUE_NAMESPACE
 
@@ -24,13 +24,16 @@ USER_LABEL = "training-cluster/user-id"
 # act as a service account of another.
 _JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 _KUEUE = f"system:serviceaccount:{KUEUE_NAMESPACE}:kueue-controller-manager"
+_CRON_JOB_CONTROLLER = "system:serviceaccount:kube-system:cronjob-controller"
 # It clears the references to owners that are gone.
 _GARBAGE_COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
+# All controllers of Kubernetes itself.
+_KUBERNETES = "system:serviceaccount:kube-system:"
 
 _DEVICES = [GPU_RESOURCE, EFA_RESOURCE]
 
 # A pod that ends has its GPUs for so long, while Kueue counts them as free. Those of this project have 100 seconds.
-_LONGEST_GRACE_SECONDS = 600
+_LONGEST_GRACE_SECONDS = 120
 
 # NVIDIA's runtime gives a container the GPUs of this variable, which images of CUDA set to `all`, also one that
 # requests none (https://github.com/NVIDIA/k8s-device-plugin, `accept-nvidia-visible-devices-envvar-when-unprivileged`).
@@ -51,7 +54,9 @@ def team_admission(queue: str) -> list[dict[str, Any]]:
         *_job_policy(_JOB, queue),
         *_job_policy(_MPI_JOB, queue),
         *_policy("team-pod-deletions", [_rule("", ["pods"], "DELETE")], {}, _POD_DELETION_RULES),
+        *_policy("team-pod-evictions", [_rule("", ["pods/eviction"], "CREATE")], {}, _EVICTION_RULES),
         *_policy("team-job-deletions", _JOB_DELETIONS, {}, _JOB_DELETION_RULES),
+        *_policy("team-job-parts", _JOB_PARTS, {}, _JOB_PART_RULES),
         *_policy("team-services", [_rule("", ["services"])], {}, _SERVICE_RULES),
     ]
 
@@ -147,6 +152,11 @@ def _same(path: str, empty: str) -> str:
     return f"{now} == {before}"
 
 
+def _belongs_to_an_mpi_job(made: str) -> str:
+    owners = f"{made}.metadata.ownerReferences"
+    return f"(has({owners}) && {owners}.exists(owner, owner.kind == 'MPIJob'))"
+
+
 def _short_grace(field: str) -> str:
     return _given(field, f"{field} <= {_LONGEST_GRACE_SECONDS}")
 
@@ -190,6 +200,15 @@ def _pod_rules() -> dict[str, str]:
             "!variables.gpu || request.operation == 'UPDATE' || "
             f"{_short_grace('object.spec.terminationGracePeriodSeconds')}"
         ),
+        # The operator stops no worker of a job beside a pod that has the name of one and is not its own.
+        "names that end in -worker-<number> are those of an MPIJob's workers: give the pod another": (
+            f"request.operation == 'UPDATE' || request.userInfo.username == '{MPI_OPERATOR_USER}' || "
+            "!has(object.metadata.name) || !object.metadata.name.matches('-worker-[0-9]+$')"
+        ),
+        # Kueue's quota has the devices of resources alone.
+        "a pod requests devices as resources: omit resourceClaims": _given(
+            "object.spec.resourceClaims", "object.spec.resourceClaims.size() == 0"
+        ),
         "the scheduler chooses the node of a pod: omit nodeName, and give a nodeSelector": (
             "request.operation == 'UPDATE' || !has(object.spec.nodeName) || object.spec.nodeName == ''"
         ),
@@ -210,8 +229,12 @@ def _suspended(job: str, path: str) -> str:
 
 def _not_more(new: str, old: str, count: str) -> str:
     """Return whether new pods are as the old ones, and not more; one is the default of their number."""
-    now, before = (f"(has({each}.{count}) ? {each}.{count} : 1)" for each in (new, old))
+    now, before = (_number(f"{each}.{count}") for each in (new, old))
     return f"{new}.template == {old}.template && {now} <= {before}"
+
+
+def _number(path: str) -> str:
+    return f"(has({path}) ? {path} : 1)"
 
 
 @dataclass(frozen=True)
@@ -224,7 +247,9 @@ class _KindOfJob:
         pods: The specs of its pods.
         suspend: Path of the field that holds it back.
         not_grown: Whether it has the pods of `oldObject`, or fewer.
+        keeps_workers: Whether its controller stops the pods of `oldObject` too, when it is suspended.
         pods_end: Whether its pods end with it.
+        controlled: Whether its controller acts on it.
     """
 
     group: str
@@ -232,7 +257,9 @@ class _KindOfJob:
     pods: str
     suspend: str
     not_grown: str
-    pods_end: str
+    keeps_workers: str = "true"
+    pods_end: str = "true"
+    controlled: str = "true"
 
 
 _JOB = _KindOfJob(
@@ -244,9 +271,9 @@ _JOB = _KindOfJob(
     not_grown=_not_more("object.spec", "oldObject.spec", "parallelism") + " && (has(object.spec.completions) ? "
     "has(oldObject.spec.completions) && object.spec.completions <= oldObject.spec.completions : "
     "!has(oldObject.spec.completions))",
-    pods_end="true",
 )
-_ROLES = "spec.mpiReplicaSpecs"
+_ROLES, _POLICY = "spec.mpiReplicaSpecs", "object.spec.runPolicy"
+_OPERATOR, *_ = get_args(Controller)
 _MPI_JOB = _KindOfJob(
     "kubeflow.org",
     "mpijobs",
@@ -254,25 +281,37 @@ _MPI_JOB = _KindOfJob(
     suspend="spec.runPolicy.suspend",
     not_grown=f"object.{_ROLES}.all(role, role in oldObject.{_ROLES} && "
     f"{_not_more(f'object.{_ROLES}[role]', f'oldObject.{_ROLES}[role]', 'replicas')})",
+    # The operator stops as many workers as the job names.
+    keeps_workers=f"oldObject.{_ROLES}.all(role, role in object.{_ROLES} && "
+    f"{_number(f'oldObject.{_ROLES}[role].replicas')} <= {_number(f'object.{_ROLES}[role].replicas')})",
     # The operator's default is None: the workers run on, and Kueue counts nothing of a job that ended.
-    pods_end="has(object.spec.runPolicy) && has(object.spec.runPolicy.cleanPodPolicy) && "
-    "object.spec.runPolicy.cleanPodPolicy in ['Running', 'All']",
+    pods_end=f"has({_POLICY}) && has({_POLICY}.cleanPodPolicy) && {_POLICY}.cleanPodPolicy in ['Running', 'All']",
+    # The definition lets a user change it: another controller never stops the job.
+    controlled=f"!has({_POLICY}) || !has({_POLICY}.managedBy) || {_POLICY}.managedBy == '{_OPERATOR}'",
 )
+
+
+def _of_no_controller_but_a_cron_job() -> str:
+    owners, free = "object.metadata.ownerReferences", "!has(owner.controller) || !owner.controller"
+    # A member could name a CronJob too, but is not its controller.
+    kept = f"{_same('metadata.ownerReferences', '[]')} && {owners}.all(owner, {free} || owner.kind == 'CronJob')"
+    return (
+        f"!has({owners}) || {owners}.all(owner, {free}) || "
+        f"request.userInfo.username == '{_CRON_JOB_CONTROLLER}' || request.operation == 'UPDATE' && {kept}"
+    )
 
 
 def _job_policy(kind: _KindOfJob, queue: str) -> list[dict[str, Any]]:
     """Return the policy of one kind of job."""
     labels = "object.metadata.labels"
     queued = f"has({labels}) && '{QUEUE_LABEL}' in {labels} && {labels}['{QUEUE_LABEL}'] == '{queue}'"
-    owners, no_controller = (
-        "object.metadata.ownerReferences",
-        "!has(owner.controller) || !owner.controller || owner.kind == 'CronJob'",
-    )
     ran = f"request.operation == 'UPDATE' && !{_suspended('oldObject', kind.suspend)}"
+    on_gpu_nodes = f"exists(pod, {_on_gpu_nodes('pod')})"
+    before = f"request.operation == 'UPDATE' && {kind.pods.replace('object.', 'oldObject.')}.{on_gpu_nodes}"
     variables = {
         "pods": kind.pods,
         # An MPIJob with GPUs in its launcher has a Job of the operator, whose deletion the garbage collector ends.
-        "exempt": f"!variables.pods.exists(pod, {_on_gpu_nodes('pod')}) || "
+        "exempt": f"!(variables.pods.{on_gpu_nodes} || {before}) || "
         f"request.userInfo.username in ['{_KUEUE}', '{MPI_OPERATOR_USER}', '{_GARBAGE_COLLECTOR}']",
         "held": _suspended("object", kind.suspend),
     }
@@ -283,8 +322,14 @@ def _job_policy(kind: _KindOfJob, queue: str) -> list[dict[str, Any]]:
         ),
         # Kueue leaves the jobs of a job to its queue, and the operator starts a launcher that a user wrote.
         "a job with GPUs belongs to no other object, unless a CronJob made it: omit its controller": (
-            f"variables.exempt || {_given(owners, f'{owners}.all(owner, {no_controller})')}"
+            f"variables.exempt || {_of_no_controller_but_a_cron_job()}"
         ),
+        "the MPI operator alone controls an MPIJob with GPUs: omit managedBy": (
+            f"variables.exempt || {kind.controlled}"
+        ),
+        # Kueue and the operator leave a job alone that is being deleted, and its pods run until it is gone.
+        "nothing delays the deletion of a job with GPUs: omit its finalizers": "variables.exempt || "
+        + _given("object.metadata.finalizers", "object.metadata.finalizers.all(each, each == 'foregroundDeletion')"),
         "the pods of a job with GPUs end with it: write cleanPodPolicy: Running in the runPolicy of an MPIJob": (
             f"variables.exempt || {kind.pods_end}"
         ),
@@ -294,6 +339,12 @@ def _job_policy(kind: _KindOfJob, queue: str) -> list[dict[str, Any]]:
         "a job with GPUs that runs has the pods for which Kueue started it, or fewer: create a new job for others": (
             f"variables.exempt || variables.held || request.operation == 'CREATE' || {kind.not_grown}"
         ),
+        "an MPIJob with GPUs keeps its workers until it is deleted: create a new job for fewer": (
+            f"variables.exempt || request.operation == 'CREATE' || {kind.keeps_workers}"
+        ),
+        "a job with GPUs that runs keeps its labels, which Kueue reads: create a new job for others": (
+            f"variables.exempt || !({ran}) || {_same('metadata.labels', '{}')}"
+        ),
     }
     return _policy(f"team-{kind.resource}", [_rule(kind.group, [kind.resource])], variables, rules)
 
@@ -301,12 +352,28 @@ def _job_policy(kind: _KindOfJob, queue: str) -> list[dict[str, Any]]:
 _OPTIONS = "request.options"
 _GIVEN_GRACE = _given(_OPTIONS, _short_grace(f"{_OPTIONS}.gracePeriodSeconds"))
 _POD_DELETION_RULES = {_GRACE_MESSAGE: f"!{_on_gpu_nodes('oldObject.spec')} || {_GIVEN_GRACE}"}
+# It deletes the pod without asking the policy on deletions.
+_EVICTION_RULES = {
+    _GRACE_MESSAGE: _given("object.deleteOptions", _short_grace("object.deleteOptions.gracePeriodSeconds"))
+}
 _JOB_DELETIONS = [_rule(kind.group, [kind.resource], "DELETE") for kind in (_JOB, _MPI_JOB)]
 _JOB_DELETION_RULES = {
     # Kubernetes keeps the pods of a Job where the request does not say it.
     "the pods of a job end with it: delete it with the propagationPolicy Background or Foreground": (
         f"has({_OPTIONS}) && has({_OPTIONS}.propagationPolicy) && "
         f"{_OPTIONS}.propagationPolicy in ['Background', 'Foreground']"
+    )
+}
+
+_WRITES = ("CREATE", "UPDATE", "DELETE")
+_JOB_PARTS = [_rule("", ["configmaps", "secrets", "services"], *_WRITES), _rule("batch", ["jobs"], *_WRITES)]
+_JOB_PART_RULES = {
+    # Where one has another owner, or is one that it cannot change, the operator does not stop the workers of a job.
+    "the ConfigMap, Secret, Service and launcher of an MPIJob are the operator's: leave them, or delete the MPIJob": (
+        f"request.userInfo.username in ['{_KUEUE}', '{MPI_OPERATOR_USER}'] || "
+        f"request.userInfo.username.startsWith('{_KUBERNETES}') || "
+        f"!(request.operation != 'DELETE' && {_belongs_to_an_mpi_job('object')}) && "
+        f"!(request.operation != 'CREATE' && {_belongs_to_an_mpi_job('oldObject')})"
     )
 }
 

@@ -20,6 +20,9 @@ _LIBRARY = Path(__file__).parents[1]
 
 _CORRECT = "correct the line"
 
+# Of a file that a completion parses.
+_LARGEST = 2**20
+
 
 class UserCode(Protocol):
     """Where the function of a recipe is, and how its mistakes are shown."""
@@ -95,6 +98,9 @@ class RecipesFile:
     def names(self) -> list[str]:
         """Return the recipes' names as the text of `RECIPES` has them, without running the file; none elsewhere."""
         try:
+            # A pipe would wait for its writer, and a link to a device has no end: the shell that asks would hang.
+            if not self.path.is_file() or self.path.stat().st_size > _LARGEST:
+                return []
             body = ast.parse(self.path.read_bytes()).body
         # Deeply nested text exceeds the parser's memory, or Python's stack.
         except (OSError, SyntaxError, ValueError, MemoryError, RecursionError):
