@@ -99,6 +99,8 @@ def test_a_mixed_cluster_scaled_to_zero() -> None:
     prefix = "k8s.io/cluster-autoscaler/node-template/resources/"
     assert [tags[f"{prefix}nvidia.com/gpu"] for tags in devices] == ["1", "8", "8"]
     assert [tags.get(f"{prefix}vpc.amazonaws.com/efa") for tags in devices] == [None, "4", "16"]
+    # A pod that requests disk space would start no node of an empty group otherwise.
+    assert all(f"{prefix}ephemeral-storage" in tags for tags in devices)
 
 
 def test_the_second_file_system_and_the_service_account_are_there_when_asked_for() -> None:

@@ -13,11 +13,14 @@ from training_cluster.network.endpoints import service_names
 from training_workloads.aws.errors import RejectionError
 
 __all__ = [
+    "default_route",
     "existing_efs_can_be_mounted",
     "existing_lustre_can_be_mounted",
     "existing_subnets_have_a_way_out",
     "existing_vpc_has_dns",
     "existing_vpc_has_the_subnets",
+    "route_table",
+    "route_tables",
 ]
 
 _AVAILABLE = "available"
@@ -113,17 +116,16 @@ def _attribute(deployment: Deployment, vpc: str, name: str) -> bool:
 def existing_subnets_have_a_way_out(deployment: Deployment) -> Iterator[CheckResult]:
     """Look for a default route of each subnet; nodes have no public address, and use no internet gateway themselves.
 
-    Without a route they need endpoints, which are named, and a mirror of charts and images.
+    Without a route they need a mirror of charts and images, and endpoints (`endpoint_checks`).
     """
     existing = deployment.config.existing_vpc
     if existing is None:
         return
-    only = [{"Name": "vpc-id", "Values": [existing.vpc_id]}]
-    tables = deployment.account.all("ec2", "describe_route_tables", "RouteTables", Filters=only)
+    tables = route_tables(deployment)
     services = service_names(ssm=any(group.ssm for group in deployment.config.node_groups.values()))
     endpoints = f"a gateway endpoint of S3, and interface endpoints of {', '.join(services)}"
     for id in existing.private_subnet_ids:
-        route = _default_route(tables, id)
+        route = default_route(tables, id)
         target = next((route[key] for key in _TARGETS if key in route), "another target") if route else None
         leads_on = route is not None and route.get("State") != _BLACKHOLE
         yield decided(
@@ -131,20 +133,31 @@ def existing_subnets_have_a_way_out(deployment: Deployment) -> Iterator[CheckRes
             (leads_on and not str(target).startswith(_INTERNET_GATEWAY))
             # A blackhole is a mistake; no route at all is a VPC without internet.
             or (route is None and deployment.config.mirror is not None),
-            actual=f"{_ANYWHERE} to {target}{'' if leads_on else f', a {_BLACKHOLE}'}"
-            if route
-            else f"no default route: it needs {endpoints}",
+            actual=f"{_ANYWHERE} to {target}{'' if leads_on else f', a {_BLACKHOLE}'}" if route else "no default route",
             needed="a route to a NAT gateway, or mirror and endpoints",
             remedy=f"route {_ANYWHERE} to a NAT gateway; or remove the route, set mirror, and add {endpoints}",
         )
 
 
-def _default_route(tables: list[dict[str, Any]], subnet: str) -> dict[str, Any] | None:
-    """Return the default route of a subnet's table: that of its association, else the main one of the VPC."""
+def route_tables(deployment: Deployment) -> list[dict[str, Any]]:
+    """Return the route tables of the VPC of `existing_vpc`."""
+    existing = deployment.config.existing_vpc
+    assert existing
+    only = [{"Name": "vpc-id", "Values": [existing.vpc_id]}]
+    return deployment.account.all("ec2", "describe_route_tables", "RouteTables", Filters=only)
+
+
+def route_table(tables: list[dict[str, Any]], subnet: str) -> dict[str, Any]:
+    """Return the route table of a subnet: that of its association, else the main one of the VPC."""
     pairs = [(table, each) for table in tables for each in table.get("Associations", ())]
     own = [table for table, each in pairs if each.get("SubnetId") == subnet]
     main = [table for table, each in pairs if each.get("Main")]
-    routes = [route for table in (own or main)[:1] for route in table["Routes"]]
+    return next(iter(own or main), {})
+
+
+def default_route(tables: list[dict[str, Any]], subnet: str) -> dict[str, Any] | None:
+    """Return the default route of a subnet."""
+    routes = route_table(tables, subnet).get("Routes", ())
     return next((each for each in routes if each.get("DestinationCidrBlock") == _ANYWHERE), None)
 
 

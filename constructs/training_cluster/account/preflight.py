@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from training_cluster.account import (
+    endpoint_checks,
     existing_checks,
     image_checks,
     lustre_checks,
@@ -41,6 +42,7 @@ CHECKS: tuple[Check, ...] = (
     existing_checks.existing_vpc_has_the_subnets,
     existing_checks.existing_vpc_has_dns,
     existing_checks.existing_subnets_have_a_way_out,
+    endpoint_checks.existing_vpc_endpoints_admit_the_nodes,
     existing_checks.existing_lustre_can_be_mounted,
     existing_checks.existing_efs_can_be_mounted,
     zone_checks.subnets_have_addresses,

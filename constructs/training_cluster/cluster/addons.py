@@ -110,8 +110,10 @@ def add_node_addons(scope: Construct, id: str, *, cluster: eks.ICluster, kuberne
     addons.add("aws-fsx-csi-driver")
     # Finds broken GPUs and interfaces; node auto repair acts on what it finds.
     # https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
-    # It reads NVIDIA's DCGM, whose pods avoid tainted nodes by default: without them GPUs would count as broken, and
-    # auto repair would replace node after node (https://github.com/aws/containers-roadmap/issues/2567).
+    # It reads NVIDIA's DCGM, whose pods avoid tainted nodes by default: without them every GPU node would report
+    # DCGMError, for which EKS repairs nothing, and no fault of a GPU would be found
+    # (https://github.com/aws/containers-roadmap/issues/2567; the action is None in
+    # https://docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html, read 2026-11-28).
     addons.add("eks-node-monitoring-agent", {"dcgmAgent": {"tolerations": [gpu_toleration()]}})
     if efs:
         require_efs_driver(addons, cluster=cluster)

@@ -21,6 +21,7 @@ from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_cluster.platform.job_queue import JobQueueSpec, fits_a_topology, valid_flavor
 from training_cluster.platform.pre_pulled_images import Images
 from training_cluster.team.team_spec import TeamSpec, in_folder, valid_teams
+from training_workloads.catalog.registries import has_eks_registry
 from training_workloads.catalog.versions import KUBERNETES_VERSION, KUBERNETES_VERSIONS
 from training_workloads.names import DNS_LABEL, DNS_LABEL_LENGTH, DNS_LABEL_RULE, dns_label
 from training_workloads.platform.mirror import ecr_registry, mirror_in_partition, mirror_is_dual_stack, registry_region
@@ -201,6 +202,14 @@ def mirror_is_of_the_partition(config: ClusterConfig) -> Problems:
     region = _region(config)
     if region and config.mirror is not None:
         yield from mirror_in_partition("mirror", config.mirror, region)
+
+
+@ClusterConfig.rule
+def efa_plugin_has_a_registry(config: ClusterConfig) -> Problems:
+    """Nodes of one partition cannot pull the image of the EFA plugin from a registry of another."""
+    region = _region(config)
+    if region and config.mirror is None and any(group.efa_interfaces for group in config.node_groups.values()):
+        yield from has_eks_registry(region)
 
 
 @ClusterConfig.rule

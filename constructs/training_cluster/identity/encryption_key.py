@@ -66,7 +66,7 @@ def _log_groups() -> iam.PolicyStatement:
     groups = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:*"
     return iam.PolicyStatement(
         sid="LogGroups",
-        principals=[iam.ServicePrincipal(f"logs.{Aws.REGION}.amazonaws.com")],
+        principals=[iam.ServicePrincipal(f"logs.{Aws.REGION}.{Aws.URL_SUFFIX}")],
         actions=_USE,
         resources=["*"],
         conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
@@ -82,7 +82,7 @@ def _every_principal_of_the_account(sid: str, service: str, actions: list[str]) 
         conditions={
             "StringEquals": {
                 "kms:CallerAccount": Aws.ACCOUNT_ID,
-                "kms:ViaService": f"{service}.{Aws.REGION}.amazonaws.com",
+                "kms:ViaService": f"{service}.{Aws.REGION}.{Aws.URL_SUFFIX}",
             }
         },
     )

@@ -41,7 +41,7 @@ def allow_key_through_s3(role: iam.Role, key: kms.IKey | None, *more: str, write
     """
     if key is None:
         return
-    via = {"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.amazonaws.com"}}
+    via = {"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"}}
     actions = ["kms:Decrypt", *(["kms:GenerateDataKey"] if write else []), *more]
     role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=[key.key_arn], conditions=via))
 

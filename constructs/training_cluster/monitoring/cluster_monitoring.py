@@ -283,4 +283,4 @@ def _log_service() -> iam.IPrincipal:
     """
     groups = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:/aws/containerinsights/*"
     conditions = {"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}}
-    return iam.ServicePrincipal(f"logs.{Aws.REGION}.amazonaws.com", conditions=conditions)
+    return iam.ServicePrincipal(f"logs.{Aws.REGION}.{Aws.URL_SUFFIX}", conditions=conditions)

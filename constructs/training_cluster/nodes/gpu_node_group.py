@@ -29,7 +29,14 @@ from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_cluster.single_owner import own
-from training_workloads.catalog.nodes import GPU_ROOT_VOLUME_GIB, GPU_TAINT_KEY, group_labels, node_devices, node_labels
+from training_workloads.catalog.nodes import (
+    GPU_ROOT_VOLUME_GIB,
+    GPU_TAINT_KEY,
+    group_labels,
+    node_devices,
+    node_labels,
+    node_resources,
+)
 from training_workloads.catalog.offers import is_offered
 from training_workloads.keywords import keywords_of
 from training_workloads.names import DNS_LABEL_LENGTH
@@ -176,7 +183,9 @@ class GpuNodeGroup(Construct):
         fixed = {"subnet": _name_of(subnet), "capacity_type": capacity_type, "taint": taint}
         # A subnet of the app keeps its name in another zone.
         fixed |= {"zone": zone} if (zone := _zone_of(subnet)) else {}
-        return node_identity(self.spec.instance_type, labels=self._labels, tags=self._tags, **fixed)
+        # Without the tag of the disk, which follows from the type: it is newer than groups that are deployed.
+        tags = scale_from_zero_tags(node_devices(self.spec.instance, efa=bool(self.spec.efa_interfaces)))
+        return node_identity(self.spec.instance_type, labels=self._labels, tags=tags, **fixed)
 
     @property
     def _labels(self) -> dict[str, str]:
@@ -186,7 +195,7 @@ class GpuNodeGroup(Construct):
 
     @property
     def _tags(self) -> dict[str, str]:
-        return scale_from_zero_tags(node_devices(self.spec.instance, efa=bool(self.spec.efa_interfaces)))
+        return scale_from_zero_tags(node_resources(self.spec.instance, efa=bool(self.spec.efa_interfaces)))
 
     def _node_group(self, cluster: eks.ICluster, subnet: ec2.ISubnet, version: str | None) -> eks.Nodegroup:
         spec = self.spec

@@ -64,8 +64,7 @@ class GpuNodeGroupSpec(Spec):
         fast_image_pull: Whether the AMI pulls and unpacks images in parallel, which AWS calls experimental.
         ssm: Whether Session Manager opens shells on the nodes (`aws ssm start-session --target <instance id>`). Without
             NAT the network needs its endpoints too: `TrainingNetwork(ssm=True)`.
-        node_repair: Limits of EKS's repair of unhealthy nodes. Default: one node at a time, and none for the faults of
-            a program.
+        node_repair: Limits of EKS's repair of unhealthy nodes. Default: one node at a time.
     """
 
     instance_type: Annotated[Converted[ec2.InstanceType | str, str], Checked(_gpu_type, read=_type_name)] = Field(

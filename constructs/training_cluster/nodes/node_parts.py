@@ -131,6 +131,8 @@ def maintain(
     resource.force_update_enabled = False
     resource.version = kubernetes_version
     resource.node_repair_config = repair.to_property()
+    for text in repair.overrides_without_effect():
+        Annotations.of(node_group).add_warning_v2("cdk-training-cluster:repair-of-an-event", text)
 
 
 def node_identity(instance_type: str, **fixed: Any) -> str:

@@ -1,22 +1,21 @@
 """EKS's repair of nodes that the node monitoring agent reports as unhealthy."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from aws_cdk import aws_eks_v2 as eks
 from pydantic import Field
 
+from training_cluster.nodes.repair_reasons import CONDITIONS, event_only, reason_of_the_condition
 from training_workloads.spec import Checked, Spec
-from training_workloads.validation import Problem, Problems, at_least, known_names, matches
+from training_workloads.validation import Problem, Problems, at_least, known_names
 
 __all__ = ["NodeRepair", "NodeRepairOverride"]
 
-# Those of the node monitoring agent, to which an override applies: "an unhealthy condition reported by the node
-# monitoring agent". https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html (read 2026-11-23)
-_CONDITIONS = ("AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady")
-
 _COUNTS = ("max_parallel_nodes_repaired_count", "max_unhealthy_node_threshold_count")
 _PERCENTAGES = ("max_parallel_nodes_repaired_percentage", "max_unhealthy_node_threshold_percentage")
+
+_EXAMPLE = "NvidiaXID64Error"
 
 _Count = Annotated[int, Checked(at_least, 1)]
 _Percentage = Annotated[int, Checked(at_least, 1, 100)]
@@ -35,15 +34,13 @@ class NodeRepairOverride(Spec):
     Attributes:
         condition: The agent's condition: AcceleratedHardwareReady, ContainerRuntimeReady, KernelReady, NetworkingReady
             or StorageReady.
-        reason: The agent's reason, such as NvidiaXID31Error.
+        reason: The agent's reason with this condition, such as NvidiaXID64Error.
         action: Replace, Reboot or NoAction.
         min_wait_minutes: Minutes for which the reason must hold; EKS waits 10 for GPUs.
     """
 
-    condition: Annotated[str, Checked(_known, _CONDITIONS)] = Field(examples=["AcceleratedHardwareReady"])
-    reason: Annotated[str, Checked(matches, r"(?s).*\S.*", "the agent's reason, such as NvidiaXID31Error")] = Field(
-        examples=["NvidiaXID31Error"]
-    )
+    condition: Annotated[str, Checked(_known, CONDITIONS)] = Field(examples=["AcceleratedHardwareReady"])
+    reason: str = Field(examples=[_EXAMPLE])
     action: Literal["Replace", "Reboot", "NoAction"] = Field(examples=["NoAction"])
     min_wait_minutes: _Count = 10
 
@@ -57,17 +54,10 @@ class NodeRepairOverride(Spec):
         )
 
 
-def _faults_of_programs() -> tuple[NodeRepairOverride, ...]:
-    """Return no action for the reasons that a reboot does not cure.
-
-    XID 13 is typically a fault of software, 31 an access to memory that is not the program's. EKS would reboot the node
-    ten minutes after each, under the restarted job
-    (https://docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html#nvidia-xid-codes, read 2026-11-23).
-    """
-    return tuple(
-        NodeRepairOverride(condition="AcceleratedHardwareReady", reason=f"NvidiaXID{code}Error", action="NoAction")
-        for code in (13, 31)
-    )
+@NodeRepairOverride.rule
+def reason_is_one_of_the_agents(override: NodeRepairOverride) -> Problems:
+    """Reject a reason that the agent never reports: EKS accepts it, and the override does nothing."""
+    yield from reason_of_the_condition(override.condition, override.reason)
 
 
 def _one_action_for_each_reason(name: str, overrides: Sequence[NodeRepairOverride]) -> Problems:
@@ -91,8 +81,7 @@ class NodeRepair(Spec):
         max_unhealthy_node_threshold_count: Unhealthy nodes above which EKS repairs none. Default: EKS's, which is 20 %
             in a group of more than five nodes.
         max_unhealthy_node_threshold_percentage: The same as a percentage of the group.
-        overrides: Other actions than EKS's. Default: none for NvidiaXID13Error and NvidiaXID31Error, which programs
-            cause; EKS would reboot the node.
+        overrides: Other actions than EKS's.
     """
 
     enabled: bool = True
@@ -103,9 +92,15 @@ class NodeRepair(Spec):
     overrides: Annotated[
         Sequence[NodeRepairOverride], Checked(_one_action_for_each_reason, typed=tuple[NodeRepairOverride, ...])
     ] = Field(
-        default_factory=_faults_of_programs,
+        default=(),
         examples=["[{condition: AcceleratedHardwareReady, reason: NvidiaXID64Error, action: Replace}]"],
     )
+
+    def overrides_without_effect(self) -> Iterator[str]:
+        """Return why, for each override of a reason that is only an event."""
+        for index, each in enumerate(self.overrides):
+            if why := event_only(each.condition, each.reason):
+                yield f"node_repair.overrides[{index}]: {why}"
 
     def to_property(self) -> eks.CfnNodegroup.NodeRepairConfigProperty:
         """Return the property of CloudFormation."""

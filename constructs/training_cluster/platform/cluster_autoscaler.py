@@ -41,14 +41,15 @@ _READ = (
 _CHANGE = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
 
 
-def scale_from_zero_tags(devices: Mapping[str, str]) -> dict[str, str]:
-    """Return the tags of a node group by which the autoscaler knows the devices of its nodes while it has none.
+def scale_from_zero_tags(resources: Mapping[str, str]) -> dict[str, str]:
+    """Return the tags of a node group by which the autoscaler knows the resources of its nodes while it has none.
 
     It reads CPU, memory and GPUs from EC2, and labels and taints from EKS (`eks:DescribeNodegroup`), that of the
-    capacity type included (https://github.com/kubernetes/autoscaler/pull/6261). It learns of EFA devices and huge pages
-    only here; it takes the tags from the EKS node group, so they need not be on the Auto Scaling group.
+    capacity type included (https://github.com/kubernetes/autoscaler/pull/6261). It learns of EFA devices, huge pages
+    and disk space only here (https://github.com/kubernetes/autoscaler/issues/1869); it takes the tags from the EKS node
+    group, so they need not be on the Auto Scaling group.
     """
-    return {f"{_NODE_TEMPLATE}{name}": amount for name, amount in devices.items()}
+    return {f"{_NODE_TEMPLATE}{name}": amount for name, amount in resources.items()}
 
 
 class ClusterAutoscaler(Construct):

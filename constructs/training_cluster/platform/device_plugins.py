@@ -1,5 +1,8 @@
 """The device plugins, which report GPUs and EFA interfaces to the scheduler as resources."""
 
+from typing import Any
+
+from aws_cdk import Aws, CfnMapping, Stack, Token
 from constructs import Construct
 
 from training_cluster.checks import Cluster, Mirror
@@ -8,8 +11,10 @@ from training_cluster.platform.helm_release import helm_release
 from training_cluster.single_owner import own
 from training_workloads.catalog.images import EFA_DEVICE_PLUGIN_IMAGE, NVIDIA_DEVICE_PLUGIN_IMAGE
 from training_workloads.catalog.nodes import EFA_PRESENT_LABEL, EFA_RESOURCE, GPU_RESOURCE, gpu_toleration
+from training_workloads.catalog.registries import EKS_REGISTRIES, efa_plugin_image, has_eks_registry
 from training_workloads.catalog.versions import EFA_DEVICE_PLUGIN, NVIDIA_DEVICE_PLUGIN
 from training_workloads.keywords import checked
+from training_workloads.validation import check
 
 __all__ = ["EfaDevicePlugin", "NvidiaDevicePlugin"]
 
@@ -62,19 +67,24 @@ class EfaDevicePlugin(Construct):
 
         Args:
             cluster: The cluster with the EFA nodes: ours or one of `aws_eks_v2`.
-            mirror: ECR registry with copies of chart and image. Default: AWS's registry.
+            mirror: ECR registry with copies of chart and image. Default: EKS's registry of the region.
 
         Raises:
-            InputError: The cluster has this plugin from another construct, or `mirror` is not an ECR registry.
+            InputError: The cluster has this plugin from another construct, `mirror` is not an ECR registry, or EKS has
+                no registry in the stack's region.
         """
         super().__init__(scope, id)
         own(self, cluster, f"plugin for {EFA_RESOURCE}")
-        values = {
+        values: dict[str, Any] = {
             "nodeSelector": {EFA_PRESENT_LABEL: "true"},
             "tolerations": [gpu_toleration()],
             # Instead of the chart's list of instance types: on a type newer than the chart there would be no EFA.
             "supportedInstanceLabels": {"keys": [EFA_PRESENT_LABEL], "values": ["true"]},
         }
+        if not mirror:
+            # The chart's own is us-west-2's, to which nodes of GovCloud and China have no access
+            # (https://github.com/aws/eks-charts/issues/420).
+            values["image"] = {"repository": efa_plugin_image(_registry(self)).name}
         self.chart = helm_release(
             self,
             "Resource",
@@ -85,3 +95,13 @@ class EfaDevicePlugin(Construct):
             mirror=mirror,
         )
         after_node_addons(self, cluster)
+
+
+def _registry(scope: Construct) -> str:
+    """Return EKS's registry of the stack's region, looked up by the deployment where only that knows the region."""
+    region = Stack.of(scope).region
+    if not Token.is_unresolved(region):
+        check(has_eks_registry(region))
+        return EKS_REGISTRIES[region]
+    registries = {region: {"Address": address} for region, address in EKS_REGISTRIES.items()}
+    return CfnMapping(scope, "Registries", mapping=registries).find_in_map(Aws.REGION, "Address")

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from training_workloads.catalog.nodes import HOSTNAME_LABEL, NAMESPACE_NAME_LABEL
+from training_workloads.catalog.nodes import DISK_RESOURCE, HOSTNAME_LABEL, NAMESPACE_NAME_LABEL
 
 __all__ = ["IMAGE_VALUE", "configuration", "configuration_hash", "values"]
 
@@ -80,6 +80,9 @@ def configuration(namespaces: Iterable[str], *, fair_sharing: bool = False) -> s
     ours = {
         "managedJobsNamespaceSelector": {"matchExpressions": [selected]},
         "integrations": {"frameworks": list(_FRAMEWORKS)},
+        # Kueue admits no job that requests a resource outside the quota. Disk space is the node's, as the scheduler
+        # counts it (the setting, with a topology too: https://github.com/kubernetes-sigs/kueue/issues/8838).
+        "resources": {"excludeResourcePrefixes": [DISK_RESOURCE]},
     }
     # JSON is YAML too.
     return json.dumps(_AS_IN_THE_CHART | ours | (_FAIR_SHARING if fair_sharing else {}))

@@ -301,12 +301,4 @@ def test_a_route_to_what_was_deleted_leads_nowhere() -> None:
 def test_without_a_route_endpoints_and_a_mirror_are_needed(mirror: str | None, state: str) -> None:
     first, second = ways_out([], [NAT], mirror=mirror)
     assert (first.state, second.state) == (state, "ok")
-    assert first.actual.startswith(
-        "no default route: it needs a gateway endpoint of S3, and interface endpoints of ec2, ecr.api, ecr.dkr, eks, "
-    )
-    assert "ssmmessages" not in first.actual
-
-
-def test_session_manager_needs_endpoints_too() -> None:
-    first, _ = ways_out([], [NAT], mirror=MIRROR, ssm=True)
-    assert first.actual.endswith("ssm, ssmmessages")
+    assert first.actual == "no default route"

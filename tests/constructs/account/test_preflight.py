@@ -79,6 +79,12 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "ec2:DescribeRouteTables",
         {"existing_vpc": EXISTING_VPC},
     ),
+    "existing_vpc_endpoints_admit_the_nodes": (
+        "ec2",
+        "describe_vpc_endpoints",
+        "ec2:DescribeVpcEndpoints",
+        {"existing_vpc": EXISTING_VPC},
+    ),
     "existing_lustre_can_be_mounted": ("fsx", "describe_file_systems", "fsx:DescribeFileSystems", EXISTING),
     "existing_efs_can_be_mounted": (
         "efs",

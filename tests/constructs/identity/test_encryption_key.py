@@ -49,20 +49,20 @@ def test_admits_ec2_before_auto_scaling_has_a_role(key: dict[str, Any]) -> None:
     assert volumes["Action"] == [*USE, "kms:CreateGrant"]
     conditions = volumes["Condition"]["StringEquals"]
     assert conditions["kms:CallerAccount"] == {"Ref": "AWS::AccountId"}
-    assert text(conditions["kms:ViaService"]) == "ec2.AWS::Region.amazonaws.com"
+    assert text(conditions["kms:ViaService"]) == "ec2.AWS::Region.AWS::URLSuffix"
 
 
 def test_admits_lustre_through_s3(key: dict[str, Any]) -> None:
     lustre = statement(key, "LustreInTheBucket")
     assert lustre["Action"] == USE
     assert lustre["Condition"]["StringLike"] == {"aws:userid": "*:FSx"}
-    assert text(lustre["Condition"]["StringEquals"]["kms:ViaService"]) == "s3.AWS::Region.amazonaws.com"
+    assert text(lustre["Condition"]["StringEquals"]["kms:ViaService"]) == "s3.AWS::Region.AWS::URLSuffix"
     assert lustre["Condition"]["StringEquals"]["kms:CallerAccount"] == {"Ref": "AWS::AccountId"}
 
 
 def test_admits_cloudwatch_for_log_groups_of_this_account(key: dict[str, Any]) -> None:
     logs = statement(key, "LogGroups")
-    assert text(logs["Principal"]["Service"]) == "logs.AWS::Region.amazonaws.com"
+    assert text(logs["Principal"]["Service"]) == "logs.AWS::Region.AWS::URLSuffix"
     assert text(logs["Condition"]["ArnLike"]["kms:EncryptionContext:aws:logs:arn"]) == (
         "arn:AWS::Partition:logs:AWS::Region:AWS::AccountId:log-group:*"
     )

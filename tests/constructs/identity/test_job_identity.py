@@ -64,7 +64,7 @@ def test_the_buckets_key_is_used_through_s3_only(site: Site) -> None:
     assert decryption["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
     assert decryption["Resource"] == site.stack.resolve(key.key_arn)
     via = decryption["Condition"]["StringEquals"]["kms:ViaService"]["Fn::Join"][1]
-    assert via == ["s3.", {"Ref": "AWS::Region"}, ".amazonaws.com"]
+    assert via == ["s3.", {"Ref": "AWS::Region"}, ".", {"Ref": "AWS::URLSuffix"}]
 
 
 def test_it_belongs_to_one_service_account(site: Site) -> None:

@@ -133,7 +133,7 @@ def test_one_key_for_logs_and_mails(site: Site) -> None:
     statements = only(template, "AWS::KMS::Key")["Properties"]["KeyPolicy"]["Statement"]
     services = [statement["Principal"].get("Service") for statement in statements]
     assert "cloudwatch.amazonaws.com" in services
-    assert {"Fn::Join": ["", ["logs.", {"Ref": "AWS::Region"}, ".amazonaws.com"]]} in services
+    assert {"Fn::Join": ["", ["logs.", {"Ref": "AWS::Region"}, ".", {"Ref": "AWS::URLSuffix"}]]} in services
     (of_logs,) = (statement["Condition"] for statement in statements if "Condition" in statement)
     (groups,) = of_logs["ArnLike"].values()
     assert groups["Fn::Join"][1][-1] == ":log-group:/aws/containerinsights/*"

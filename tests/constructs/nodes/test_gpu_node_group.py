@@ -57,7 +57,8 @@ def test_without_efa_there_is_one_plain_interface_and_no_efa_group(given: dict[s
     made.resource_count_is("AWS::EC2::SecurityGroupEgress", 0)
     (group,) = properties(made, "AWS::EKS::Nodegroup")
     assert "vpc.amazonaws.com/efa.present" not in group["Labels"]
-    assert set(group["Tags"]) == {"k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"}
+    prefix = "k8s.io/cluster-autoscaler/node-template/resources/"
+    assert set(group["Tags"]) == {f"{prefix}nvidia.com/gpu", f"{prefix}ephemeral-storage"}
 
 
 def test_a_reservation_is_the_target_and_there_is_no_placement_group(site: Site) -> None:
@@ -113,6 +114,14 @@ def test_warns_of_nodes_in_a_capacity_block_that_may_not_have_started(
         "*", assertions.Match.string_like_regexp("no node starts before the Capacity Block does")
     )
     assert [str(each.entry.data).partition(",")[0] for each in found] == [f"desired_size is {number}"][: bool(number)]
+
+
+def test_warns_of_a_repair_that_the_agent_never_asks_for(site: Site) -> None:
+    override = NodeRepairOverride(condition="AcceleratedHardwareReady", reason="NvidiaXID43Error", action="Replace")
+    template(site, instance_type="p4d.24xlarge", node_repair=NodeRepair(overrides=[override]))
+    assertions.Annotations.from_stack(site.stack).has_warning(
+        "*", assertions.Match.string_like_regexp("XID 43 as the event NvidiaXID43Warning only.*repair-of-an-event")
+    )
 
 
 def test_every_option_reaches_the_template(site: Site) -> None:

@@ -34,7 +34,7 @@ def test_instances_volumes_and_interfaces_have_the_tags_of_the_tree(stabilized: 
     stack, cluster = tagged_stack(**{"@aws-cdk/core:aspectStabilization": stabilized})
     made = assertions.Template.from_stack(stack)
     node_groups = [each.get("Tags", {}) for each in properties(made, "AWS::EKS::Nodegroup")]
-    assert sorted(map(len, node_groups)) == [0, 4]
+    assert sorted(map(len, node_groups)) == [0, 5]
     assert all(key.startswith("k8s.io/cluster-autoscaler/") for group in node_groups for key in group)
     system, gpu = sorted(map(tags, properties(made, "AWS::EC2::LaunchTemplate")), key=len)
     name = stack.resolve(cluster.cluster_name)

@@ -3,7 +3,9 @@ from typing import Any
 import pytest
 
 from training_cluster import NodeRepair, NodeRepairOverride
+from training_cluster.nodes.repair_reasons import AGENT
 from training_workloads import InputError
+from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 
 XID: dict[str, Any] = {"condition": "AcceleratedHardwareReady", "reason": "NvidiaXID64Error", "action": "Replace"}
 
@@ -60,8 +62,30 @@ def test_rejects_limits_that_eks_rejects(given: dict[str, Any], message: str) ->
     [
         ({"action": "replace"}, "'action' is 'replace'; give one of Replace, Reboot, NoAction"),
         ({"min_wait_minutes": 0}, "'min_wait_minutes' is 0; give 1 or more"),
-        ({"reason": 64}, "'reason' is 64; give the agent's reason, such as NvidiaXID31Error"),
-        ({"reason": " "}, "'reason' is ' '; give the agent's reason, such as NvidiaXID31Error"),
+        ({"reason": 64}, "'reason' is 64; give text in quotes, such as \"NvidiaXID64Error\""),
+        (
+            {"reason": "NvidiaXid79Error"},
+            "'reason' is 'NvidiaXid79Error', but agent v1.7.0 reports no such reason with AcceleratedHardwareReady; "
+            "did you mean NvidiaXID79Error?",
+        ),
+        (
+            {"reason": "NvidiaXID*Error"},
+            "'reason' is 'NvidiaXID*Error', but agent v1.7.0 reports no such reason with AcceleratedHardwareReady; "
+            "known: "
+            + ", ".join(f"NvidiaXID{xid}Error" for xid in (109, 110, 119, 120, 136, 140, 142, 143, 151, 155, 156, 158))
+            + ", "
+            + ", ".join(f"NvidiaXID{xid}Error" for xid in (46, 48, 54, 62, 63, 64, 74, 79, 95)),
+        ),
+        (
+            {"condition": "NetworkingReady"},
+            "'reason' is 'NvidiaXID64Error', but it is a reason of AcceleratedHardwareReady; set condition to "
+            "AcceleratedHardwareReady",
+        ),
+        (
+            {"condition": "KernelReady", "reason": "OutOfPIDs"},
+            "'reason' is 'OutOfPIDs', but agent v1.7.0 reports no such reason with KernelReady; "
+            "known: ForkFailedOutOfPIDs",
+        ),
         (
             {"condition": "AcceleratedHardware"},
             "'condition' is 'AcceleratedHardware'; did you mean AcceleratedHardwareReady? known: "
@@ -78,3 +102,31 @@ def test_rejects_overrides_that_eks_rejects(given: dict[str, Any], message: str)
     with pytest.raises(InputError) as caught:
         NodeRepairOverride(**XID | given)
     assert str(caught.value) == message
+
+
+def _warnings(*reasons: tuple[str, str]) -> list[str]:
+    overrides = [NodeRepairOverride(condition=one, reason=two, action="Replace") for one, two in reasons]
+    return list(NodeRepair(overrides=overrides).overrides_without_effect())
+
+
+def test_warns_of_reasons_that_are_only_events() -> None:
+    gpu = "AcceleratedHardwareReady"
+    assert _warnings((gpu, "NvidiaXID43Error"), (gpu, "NvidiaXID13Error"), ("StorageReady", "IODelays")) == [
+        "node_repair.overrides[0]: agent v1.7.0 reports XID 43 as the event NvidiaXID43Warning only, without "
+        "AcceleratedHardwareReady: EKS repairs no node for it; omit the override",
+        "node_repair.overrides[1]: agent v1.7.0 reports XID 13 as the event NvidiaXID13Warning only, without "
+        "AcceleratedHardwareReady (agents before v1.6.4 set it): EKS repairs no node for it; omit the override",
+        "node_repair.overrides[2]: agent v1.7.0 reports IODelays as an event only, without StorageReady: EKS repairs "
+        "no node for it; omit the override",
+    ]
+
+
+def test_accepts_every_reason_that_sets_its_condition() -> None:
+    gpu, network = "AcceleratedHardwareReady", "NetworkingReady"
+    fatal = [(gpu, "NvidiaXID79Error"), (gpu, "DCGMError"), (gpu, "DCGMHealthCode71"), (network, "IPAMDNotReady")]
+    assert _warnings(*fatal, ("ContainerRuntimeReady", "PodStuckTerminating")) == []
+
+
+def test_the_reasons_are_those_of_the_agent_that_the_catalog_installs() -> None:
+    installed = {each.addons.get("eks-node-monitoring-agent") for each in KUBERNETES_RELEASES.values()} - {None}
+    assert {str(each).partition("-")[0] for each in installed} == {"v1.7.0"} == {AGENT}

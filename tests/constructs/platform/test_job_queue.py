@@ -115,6 +115,7 @@ def test_kueue_sees_the_jobs_of_the_queues_namespaces_only(queue_first: bool, cl
     assert {"batch/job", "kubeflow.org/mpijob"} < set(frameworks)
     # With these the API server would reject pods and Deployments while Kueue does not answer.
     assert not {"pod", "deployment", "statefulset"} & set(frameworks)
+    assert configuration["resources"] == {"excludeResourcePrefixes": ["ephemeral-storage"]}
 
 
 def test_another_namespace_starts_kueue_again(cluster: ImportedCluster) -> None:

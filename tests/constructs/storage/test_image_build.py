@@ -51,7 +51,7 @@ def test_a_build_decrypts_through_s3_alone(stack: cdk.Stack) -> None:
         for each in policy["PolicyDocument"]["Statement"]
         if "kms:" in str(each["Action"]) and "BuildRole" in str(policy["Roles"])
     ]
-    via = {"Fn::Join": ["", ["s3.", {"Ref": "AWS::Region"}, ".amazonaws.com"]]}
+    via = {"Fn::Join": ["", ["s3.", {"Ref": "AWS::Region"}, ".", {"Ref": "AWS::URLSuffix"}]]}
     assert (decrypt["Action"], decrypt["Condition"]) == ("kms:Decrypt", {"StringEquals": {"kms:ViaService": via}})
 
 

@@ -19,6 +19,8 @@ def as_text(value: Any) -> Any:
             return f"<{name}>"
         case {"Fn::GetAtt": [name, attribute]}:
             return f"<{name}.{attribute}>"
+        case {"Fn::FindInMap": [name, *_]}:
+            return f"<{name}>"
         case {"Fn::Select": [index, values]}:
             return f"<{index} of {as_text(values)}>"
         case {"Fn::Split": [delimiter, text]}:

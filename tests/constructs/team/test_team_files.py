@@ -78,7 +78,7 @@ def test_lists_of_the_bucket(prefix: str, expected: bool, resources: Resources) 
 def test_the_key_decrypts_objects_alone(service: str, expected: bool, resources: Resources) -> None:
     role, _ = role_of(resources, "vision")
     (key,) = [f"<{id}.Arn>" for id, each in resources.items() if each["Type"] == "AWS::KMS::Key"]
-    context = {"kms:ViaService": f"{service}.<AWS::Region>.amazonaws.com"}
+    context = {"kms:ViaService": f"{service}.<AWS::Region>.<AWS::URLSuffix>"}
     assert allowed(permissions(resources, role), "kms:Decrypt", key, context) is expected
 
 

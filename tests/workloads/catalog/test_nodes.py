@@ -3,6 +3,7 @@ import pytest
 from tests.constructs.instance_types import DISKLESS
 from training_workloads import INSTANCE_TYPES
 from training_workloads.catalog.nodes import (
+    disk_gib_for_pods,
     efa_hugepages,
     gpu_toleration,
     group_labels,
@@ -10,6 +11,7 @@ from training_workloads.catalog.nodes import (
     network_labels,
     node_devices,
     node_labels,
+    node_resources,
     vcpus_left_to_daemons,
 )
 
@@ -25,6 +27,16 @@ def test_a_node_with_efa_offers_gpus_efa_devices_and_huge_pages() -> None:
 
 def test_a_node_without_efa_offers_gpus_only() -> None:
     assert node_devices(INSTANCE_TYPES["p4d.24xlarge"], efa=False) == {"nvidia.com/gpu": "8"}
+
+
+@pytest.mark.parametrize(
+    ("name", "gib"),
+    # 8 local disks of 3,800 GB, and a root volume of 200 GiB: without 1 %, a tenth of the rest, and 1 GiB.
+    [("p5.48xlarge", 25224), ("p3.16xlarge", 177)],
+)
+def test_the_disk_leaves_less_than_its_size_to_pods(name: str, gib: int) -> None:
+    assert disk_gib_for_pods(INSTANCE_TYPES[name]) == gib
+    assert node_resources(INSTANCE_TYPES[name], efa=False) == {"nvidia.com/gpu": "8", "ephemeral-storage": f"{gib}Gi"}
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ def test_the_commands_log_in_make_repositories_and_copy_charts_and_images() -> N
         "aws ecr get-login-password --region eu-west-1 | "
         "skopeo login --username AWS --password-stdin 111122223333.dkr.ecr.eu-west-1.amazonaws.com"
     )
-    # AWS has the EFA plugin's image in another registry, which needs a login too.
-    assert "--password-stdin 602401143452.dkr.ecr.us-west-2.amazonaws.com" in commands[1]
+    # EKS has the EFA plugin's image in its registry of the region, which needs a login too.
+    assert "--password-stdin 602401143452.dkr.ecr.eu-west-1.amazonaws.com" in commands[1]
     made = [command.rpartition(" ")[2] for command in commands if "create-repository" in command]
     assert made == [
         "copies/aws-efa-k8s-device-plugin",
@@ -126,3 +126,9 @@ def test_rejects_an_unknown_release() -> None:
         InputError, match=r"^'kubernetes_version' is '1.20'; give one of 1.31, 1.32, 1.33, 1.34, 1.35, 1.36, 1.37$"
     ):
         list(mirror_commands(MIRROR, "1.20"))
+
+
+def test_a_mirror_in_china_is_filled_from_the_registry_of_its_partition() -> None:
+    commands = list(mirror_commands("111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn", "1.35"))
+    assert any("docker://918309763551.dkr.ecr.cn-north-1.amazonaws.com.cn/eks/aws-efa" in each for each in commands)
+    assert not any("602401143452" in each for each in commands)

@@ -96,7 +96,7 @@ NVIDIA_DEVICE_PLUGIN_IMAGE = Image(
 )
 
 EFA_DEVICE_PLUGIN_IMAGE = Image(
-    # The chart's own default, for every region.
+    # The chart's own default; `registries.py` has the address in each region.
     name="602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin",
     tag="v0.5.20",
     source="https://github.com/aws/eks-charts/blob/master/stable/aws-efa-k8s-device-plugin/values.yaml",

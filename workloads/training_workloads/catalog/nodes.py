@@ -10,6 +10,7 @@ from training_workloads.catalog.instance_type import InstanceType
 __all__ = [
     "ACCELERATOR_LABEL",
     "CAPACITY_TYPE_LABEL",
+    "DISK_RESOURCE",
     "DO_NOT_DISRUPT",
     "EFA_HUGEPAGES_MIB",
     "EFA_PRESENT_LABEL",
@@ -29,6 +30,8 @@ __all__ = [
     "PLACEMENT_GROUP_LABEL",
     "SAFE_TO_EVICT",
     "CapacityType",
+    "disk_gib",
+    "disk_gib_for_pods",
     "efa_hugepages",
     "gpu_toleration",
     "group_labels",
@@ -36,6 +39,7 @@ __all__ = [
     "network_labels",
     "node_devices",
     "node_labels",
+    "node_resources",
     "vcpus_left_to_daemons",
 ]
 
@@ -43,6 +47,9 @@ __all__ = [
 GPU_RESOURCE = "nvidia.com/gpu"
 EFA_RESOURCE = "vpc.amazonaws.com/efa"
 HUGEPAGES_RESOURCE = "hugepages-2Mi"
+
+#: Disk space of a pod: what its containers write, their logs, and `emptyDir` volumes that are not in memory.
+DISK_RESOURCE = "ephemeral-storage"
 
 #: Keeps pods that request no GPUs off the GPU nodes; NVIDIA's chart tolerates this key by default.
 GPU_TAINT_KEY = "nvidia.com/gpu"
@@ -93,6 +100,12 @@ JUMBO_FRAME_BYTES = 9001
 #: Size of the root volume of a GPU node, which holds the container images where the type has no local disks.
 GPU_ROOT_VOLUME_GIB = 200
 
+# nodeadm reserves 1 GiB of the disk, and the kubelet evicts pods when less than 10 % is free, so that neither is
+# allocatable (https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/kubelet/config.go, read 2026-11-28).
+# XFS and the array keep less than 1 % (derived). More than a node has would start nodes on which the pod has no room.
+_DISK_FRACTION = 0.9 * 0.99
+_DISK_RESERVED_GIB = 1
+
 # For the kubelet, the operating system and the daemons of a node: EKS reserves under 1 vCPU and about 3 GiB on the
 # large types, and each daemon (CNI, CSI, device plugins, CloudWatch agent) requests a fraction of a vCPU.
 _DAEMON_VCPUS = 4
@@ -132,6 +145,16 @@ def image_disk_gb(instance_type: InstanceType) -> int:
     return instance_type.local_nvme_gb or GPU_ROOT_VOLUME_GIB * 2**30 // 10**9
 
 
+def disk_gib(instance_type: InstanceType) -> int:
+    """Return the size of the same disk in GiB; it holds the files of pods too."""
+    return (instance_type.local_nvme_gb or 0) * 10**9 // 2**30 or GPU_ROOT_VOLUME_GIB
+
+
+def disk_gib_for_pods(instance_type: InstanceType) -> int:
+    """Return the part of the disk that pods can request together, in GiB."""
+    return int(disk_gib(instance_type) * _DISK_FRACTION) - _DISK_RESERVED_GIB
+
+
 def gpu_toleration() -> dict[str, str]:
     """Return the toleration that a pod on a GPU node needs."""
     return {"key": GPU_TAINT_KEY, "operator": "Exists", "effect": "NoSchedule"}
@@ -143,12 +166,17 @@ def efa_hugepages() -> int:
 
 
 def node_devices(instance: InstanceType, *, efa: bool) -> dict[str, str]:
-    """Return the resources of a node beside CPU and memory, as Kubernetes quantities."""
+    """Return the devices and huge pages of a node, as Kubernetes quantities."""
     devices = {GPU_RESOURCE: str(instance.gpus)}
     if efa:
         devices[EFA_RESOURCE] = str(instance.efa_interfaces)
         devices[HUGEPAGES_RESOURCE] = f"{EFA_HUGEPAGES_MIB}Mi"
     return devices
+
+
+def node_resources(instance: InstanceType, *, efa: bool) -> dict[str, str]:
+    """Return the resources that pods can request of a node beside CPU and memory, as Kubernetes quantities."""
+    return node_devices(instance, efa=efa) | {DISK_RESOURCE: f"{disk_gib_for_pods(instance)}Gi"}
 
 
 def vcpus_left_to_daemons(instance: InstanceType) -> int:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from training_workloads.catalog import INSTANCE_TYPES, InstanceType
-from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL
+from training_workloads.catalog.nodes import INSTANCE_TYPE_LABEL, disk_gib, disk_gib_for_pods
 from training_workloads.catalog.sagemaker_types import bare_type
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import mapping, sequence
@@ -67,6 +67,8 @@ class NodeSize(NamedTuple):
         name: The type.
         cpus: CPUs that it has.
         memory_gib: Memory that it has.
+        disk: What holds the files of its pods, with its size in GiB; empty where that is not known.
+        disk_gib_for_pods: Disk space that pods can request.
         cpus_for_pods: CPUs without the kubelet's.
         memory_gib_for_pods: Memory without the kernel's and the kubelet's.
     """
@@ -74,6 +76,8 @@ class NodeSize(NamedTuple):
     name: str
     cpus: int
     memory_gib: int
+    disk: str = ""
+    disk_gib_for_pods: int = 0
 
     @property
     def cpus_for_pods(self) -> Decimal:
@@ -113,7 +117,8 @@ def node_sizes(pods: PodGroup) -> list[NodeSize]:
 
 def _size(name: str) -> NodeSize | None:
     if one := INSTANCE_TYPES.get(name):
-        return NodeSize(name, one.vcpus, one.memory_gib)
+        disk = f"{'local disks' if one.local_nvme_gb else 'a root volume'} of {disk_gib(one)}"
+        return NodeSize(name, one.vcpus, one.memory_gib, disk, disk_gib_for_pods(one))
     if not (matched := _ORDINARY.fullmatch(name)):
         return None
     cpus = _SIZES[matched["size"]] * int(matched["times"] or 1)

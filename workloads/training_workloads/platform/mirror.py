@@ -8,7 +8,6 @@ from typing import Any
 from training_workloads.catalog.images import (
     CHOWN_IMAGE,
     DCGM_EXPORTER_IMAGE,
-    EFA_DEVICE_PLUGIN_IMAGE,
     ETCD_IMAGE,
     KUEUE_IMAGE,
     MPI_OPERATOR_IMAGE,
@@ -17,6 +16,7 @@ from training_workloads.catalog.images import (
 )
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.regions import PARTITIONS, Partition, partition_of
+from training_workloads.catalog.registries import EKS_REGISTRIES, efa_plugin_image
 from training_workloads.catalog.versions import (
     CLUSTER_AUTOSCALER,
     DCGM_EXPORTER,
@@ -38,13 +38,12 @@ __all__ = [
 ]
 
 _RELEASES = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, KUEUE, DCGM_EXPORTER)
-# And the autoscaler's, which is of the cluster's release.
+# And the EFA plugin's, which is of the mirror's region, and the autoscaler's, which is of the cluster's release.
 _IMAGES = (
     MPI_OPERATOR_IMAGE,
     CHOWN_IMAGE,
     ETCD_IMAGE,
     NVIDIA_DEVICE_PLUGIN_IMAGE,
-    EFA_DEVICE_PLUGIN_IMAGE,
     KUEUE_IMAGE,
     DCGM_EXPORTER_IMAGE,
 )
@@ -136,7 +135,9 @@ def mirror_commands(mirror: str, kubernetes_version: str) -> Iterator[str]:
         lambda given: one_of("kubernetes_version", given[1], KUBERNETES_RELEASES),
     )
     enforce((mirror, kubernetes_version), rules)
-    images = (*_IMAGES, KUBERNETES_RELEASES[kubernetes_version].autoscaler_image)
+    # With the credentials of the mirror, which another partition does not accept.
+    plugin = efa_plugin_image(EKS_REGISTRIES.get(registry_region(mirror), EKS_REGISTRIES["us-west-2"]))
+    images = (*_IMAGES, plugin, KUBERNETES_RELEASES[kubernetes_version].autoscaler_image)
     registry, _, prefix = mirror.partition("/")
     for private in dict.fromkeys([registry, *filter(_is_ecr, (image.name.partition("/")[0] for image in images))]):
         yield f"{_password(private)} | skopeo login --username AWS --password-stdin {private}"

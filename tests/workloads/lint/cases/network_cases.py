@@ -103,6 +103,16 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is true, but the node's own sshd has port 22 already; remove hostNetwork: EFA devices do not need it",
         ),
         (
+            # The operator adds sshd -De.
+            {
+                "WORKER-POD hostNetwork": True,
+                "WORKER-CONTAINER command": GONE,
+                "WORKER-CONTAINER readinessProbe": GONE,
+            },
+            "WORKER-POD hostNetwork",
+            "is true, but the node's own sshd has port 22 already; remove hostNetwork: EFA devices do not need it",
+        ),
+        (
             {"WORKER-POD hostNetwork": True},
             "WORKER-POD hostNetwork",
             "is true, but the node's own sshd has port 22 already; remove hostNetwork: EFA devices do not need it",

@@ -80,6 +80,24 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "1133.6 at most: the pod stays Pending; request 1071 GiB or less, or choose another type",
         ),
         (
+            both("ephemeral-storage", "8Ti"),
+            "WORKER-CONTAINER resources requests ephemeral-storage",
+            "the Worker requests 8192 GiB of disk but p4d.24xlarge has local disks of 7450, of which pods get 6636 at "
+            "most: the pod stays Pending; request 6636 GiB of disk or less, or choose another type",
+        ),
+        (
+            {
+                **both("ephemeral-storage", "500Gi"),
+                **both("cpu", 60),
+                **both("memory", "400Gi"),
+                **instance_type("p3.16xlarge"),
+                **WITHOUT_EFA,
+            },
+            "WORKER-CONTAINER resources requests ephemeral-storage",
+            "the Worker requests 500 GiB of disk but p3.16xlarge has a root volume of 200, of which pods get 177 at "
+            "most: the pod stays Pending; request 177 GiB of disk or less, or choose another type",
+        ),
+        (
             both("cpu", "96500m"),
             "WORKER-CONTAINER resources requests cpu",
             "the Worker requests 96.5 CPUs but p4d.24xlarge has 96, of which pods get 95.7 at most: the pod "
@@ -261,6 +279,7 @@ SILENT: dict[str, list[dict[str, Any]]] = {
         {},
         {**both("memory", "2000Gi"), "WORKER-POD nodeSelector": GONE},
         {**both("memory", "1800Gi"), **instance_type("p5.48xlarge")},
+        {**both("ephemeral-storage", "500Gi"), **instance_type("p5.48xlarge")},
         # Limits may be more than a node has.
         {"WORKER-CONTAINER resources limits cpu": 200},
         both("memory", "$M"),

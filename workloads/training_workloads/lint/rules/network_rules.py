@@ -16,7 +16,8 @@ from training_workloads.manifests.interfaces import (
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import is_placeholder, mapping
 from training_workloads.manifests.workload import WorkloadView
-from training_workloads.mpijob.sshd_command import sshd_of, worker_commands
+from training_workloads.mpijob.sshd_command import SSHD, sshd_of, worker_commands
+from training_workloads.mpijob.view import MpiJobView
 
 # Options of mpirun and horovodrun with interfaces.
 _OPTION = re.compile(
@@ -133,15 +134,18 @@ def host_network(workload: WorkloadView) -> Iterator[Found]:
     for pods in workload.groups:
         if pods.pod.get("hostNetwork") is not True:
             continue
-        if _listens_on_22(pods):
+        # Of an MPIJob's workers without a command, which get the operator's.
+        by_operator = isinstance(workload, MpiJobView) and pods.role == "Worker"
+        argv = pods.first.argv or ([SSHD, "-De"] if by_operator else [])
+        if _listens_on_22(pods, argv):
             problem = "is true, but the node's own sshd has port 22 already"
             yield Found((*pods.pod_path, "hostNetwork"), problem, "remove hostNetwork: EFA devices do not need it")
 
 
-def _listens_on_22(pods: PodGroup) -> bool:
+def _listens_on_22(pods: PodGroup, argv: list[str]) -> bool:
     ports = [port.get("containerPort") for port in pods.first.ports]
     probe = mapping(mapping(pods.first.content.get("readinessProbe")).get("tcpSocket"))
-    started = [sshd for command in worker_commands(pods.first.argv) or [] if (sshd := sshd_of(command))]
+    started = [sshd for command in worker_commands(argv) or [] if (sshd := sshd_of(command))]
     # Without a port of its options and a file of options, sshd takes 22.
     is_plain = any(sshd.port in (None, 22) and not sshd.has_config for sshd in started)
     return 22 in ports or probe.get("port") == 22 or (is_plain and not ports)

@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.nodes import (
     ACCELERATOR_LABEL,
     CAPACITY_TYPE_LABEL,
+    DISK_RESOURCE,
     EFA_RESOURCE,
     GPU_PRESENT_LABEL,
     GPU_RESOURCE,
@@ -61,30 +63,48 @@ def _most_devices(pods: PodGroup) -> list[tuple[str, int]]:
     "internal/kubelet/config.go) keep a part of the node"
 )
 def amounts_exceed_node(pods: PodGroup) -> Iterator[Found]:
-    """More CPUs or memory than a node of the pod's instance types leaves to pods: the pod stays Pending for ever."""
+    """More CPUs, memory or disk than a node of the pod's types leaves to pods: the pod stays Pending for ever.
+
+    The disk is the array of the type's local disks, else a root volume of the size that this project gives its nodes.
+    """
     sizes = node_sizes(pods)
     if not sizes or any(pods.total(resource) > most for resource, most in _most_devices(pods)):
         return
     names = ", ".join(one.name for one in sizes)
-    largest = max(sizes, key=lambda one: (one.cpus, one.memory_gib))
+    for amount in _amounts(pods, sizes):
+        holder = pods.holder(amount.resource)
+        if holder and amount.asked > amount.most:
+            problem = f"the {pods.role} requests {float(amount.asked):g} {amount.unit} but {names} has {amount.has}"
+            left = f"{problem}, of which pods get {float(round(amount.most, 1)):g} at most: the pod stays Pending"
+            unit = amount.unit.partition(",")[0]
+            yield Found(
+                holder.place(amount.resource), left, f"request {amount.fits} {unit} or less, or choose another type"
+            )
+
+
+class _Amount(NamedTuple):
+    """The request of a pod, and what the largest node of its types has of the resource, leaves to pods, and suits."""
+
+    resource: str
+    asked: Decimal
+    most: Decimal
+    has: int | str
+    unit: str
+    fits: int
+
+
+def _amounts(pods: PodGroup, sizes: list[NodeSize]) -> Iterator[_Amount]:
+    cpus = max(sizes, key=lambda one: (one.cpus, one.memory_gib))
+    yield _Amount("cpu", _requested(pods, "cpu"), cpus.cpus_for_pods, cpus.cpus, "CPUs", _cpus_that_fit(cpus))
     pages = _requested(pods, "hugepages-2Mi") + _requested(pods, "hugepages-1Gi")
-    for resource, asked, most, has, unit, fits in (
-        ("cpu", _requested(pods, "cpu"), largest.cpus_for_pods, largest.cpus, "CPUs", _cpus_that_fit(largest)),
-        (
-            "memory",
-            (_requested(pods, "memory") + pages) / GI,
-            max(one.memory_gib_for_pods for one in sizes),
-            max(one.memory_gib for one in sizes),
-            "GiB",
-            int(max(one.memory_gib for one in sizes) * 0.93),
-        ),
-    ):
-        holder = pods.holder(resource)
-        if holder and asked > most:
-            counted = ", huge pages included," if resource == "memory" and pages else ""
-            problem = f"the {pods.role} requests {float(asked):g} {unit}{counted} but {names} has {has}"
-            left = f"{problem}, of which pods get {float(round(most, 1)):g} at most: the pod stays Pending"
-            yield Found(holder.place(resource), left, f"request {fits} {unit} or less, or choose another type")
+    memory, most = (_requested(pods, "memory") + pages) / GI, max(one.memory_gib_for_pods for one in sizes)
+    gib = max(one.memory_gib for one in sizes)
+    yield _Amount("memory", memory, most, gib, "GiB, huge pages included," if pages else "GiB", int(gib * 0.93))
+    disk = max(sizes, key=lambda one: one.disk_gib_for_pods)
+    if all(one.disk for one in sizes):
+        room = disk.disk_gib_for_pods
+        asked = _requested(pods, DISK_RESOURCE) / GI
+        yield _Amount(DISK_RESOURCE, asked, Decimal(room), disk.disk, "GiB of disk", room)
 
 
 def _requested(pods: PodGroup, resource: str) -> Decimal:
