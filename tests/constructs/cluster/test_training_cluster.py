@@ -128,7 +128,17 @@ def test_gpus_are_monitored_on_tainted_nodes_too(template: assertions.Template) 
 
 def test_broken_system_nodes_are_replaced_one_by_one(template: assertions.Template) -> None:
     (nodes,) = properties(template, "AWS::EKS::Nodegroup")
-    assert nodes["NodeRepairConfig"] == {"Enabled": True, "MaxParallelNodesRepairedCount": 1}
+    latched = {
+        "NodeMonitoringCondition": "NetworkingReady",
+        "NodeUnhealthyReason": "IPAMDNotReady",
+        "RepairAction": "NoAction",
+        "MinRepairWaitTimeMins": 10,
+    }
+    assert nodes["NodeRepairConfig"] == {
+        "Enabled": True,
+        "MaxParallelNodesRepairedCount": 1,
+        "NodeRepairConfigOverrides": [latched],
+    }
     assert nodes["ScalingConfig"] == {"MinSize": 2, "DesiredSize": 2, "MaxSize": 3}
 
 
