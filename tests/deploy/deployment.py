@@ -83,7 +83,7 @@ class Deployment:
     def change(self, **context: str) -> Path:
         """Synthesize with other values; they hold for later changes too."""
         self.context |= context
-        self.assembly = self.cdk.synth("-".join(context).replace(".", "-"), self.file, **self.context)
+        self.assembly = self.cdk.synth(("-".join(context) or "again").replace(".", "-"), self.file, **self.context)
         return self.assembly
 
     def change_tag(self, team: str) -> None:
