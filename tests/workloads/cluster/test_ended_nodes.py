@@ -130,7 +130,7 @@ def read(account: Account, nodes: NodesOfJob = NODES) -> tuple[EndedNode, ...]:
             "At 2026-11-21T10:06:36Z an instance was taken out of service in response to a Spot interruption.",
             "EC2, whi",
         ),
-        ("words that nobody knows yet", "EC2 Auto Scaling"),
+        ("words that no rule knows", "EC2 Auto Scaling"),
     ],
 )
 def test_the_cause_says_who_ended_a_node(cause: str, who: str, account: Account) -> None:
