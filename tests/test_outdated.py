@@ -103,7 +103,8 @@ def test_a_fault_that_is_worked_around_is_older_once_it_is_closed() -> None:
             return issue == "kubernetes/autoscaler#10147"
 
     assert lines(Closed(), "older") == [
-        "kubernetes/autoscaler#10147 is closed: take an autoscaler image with the fix, and change docs/who-ends-a-node.md"
+        "kubernetes/autoscaler#10147 is closed: take an autoscaler image with the fix, and change "
+        "docs/who-ends-a-node.md"
     ]
 
 

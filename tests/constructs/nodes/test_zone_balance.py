@@ -7,6 +7,7 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 
+from tests.constructs.changes.test_findings import findings
 from tests.stacks.templates import SCENARIOS, templates
 from training_cluster import TrainingCluster
 
@@ -67,3 +68,10 @@ def test_no_group_with_launchers_or_ranks_is_balanced_between_zones(scenario: st
     suspended = " ".join(each["parameters"].get("nodegroupName", "") for each in calls(template).values())
     for id, group in template.find_resources("AWS::EKS::Nodegroup").items():
         assert len(group["Properties"]["Subnets"]) == 1 or f"'{id}'" in suspended, id
+
+
+def test_the_plan_of_a_deployed_cluster_finds_nothing_against_it() -> None:
+    new = templates("p4d-reservation")["TrainingClusterStack"].to_json()["Resources"]
+    deployed = {id: each for id, each in new.items() if "UnbalancedZones" not in id and not id.startswith("AWS679f53")}
+    assert len(new) - len(deployed) == 7
+    assert findings(deployed, new) == []
