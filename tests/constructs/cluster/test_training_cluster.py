@@ -147,11 +147,13 @@ def test_an_update_starts_a_system_node_before_it_stops_another(template: assert
     assert nodes["UpdateConfig"] == {"MaxUnavailable": 1, "UpdateStrategy": "DEFAULT"}
 
 
-def test_eks_protects_the_cluster_where_asked_to(template: assertions.Template) -> None:
+@pytest.mark.parametrize("protection", [True, False])
+def test_eks_protects_the_cluster_where_asked_to(protection: bool, template: assertions.Template) -> None:
     (cluster,) = properties(template, "AWS::EKS::Cluster")
     assert "DeletionProtection" not in cluster
-    (protected,) = properties(synthesize(deletion_protection=True), "AWS::EKS::Cluster")
-    assert protected["DeletionProtection"] is True
+    # False is a value too: CloudFormation may leave what a template no longer names.
+    (protected,) = properties(synthesize(deletion_protection=protection), "AWS::EKS::Cluster")
+    assert protected["DeletionProtection"] is protection
 
 
 def test_no_node_reads_s3(template: assertions.Template) -> None:

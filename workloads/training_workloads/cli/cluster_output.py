@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -169,10 +170,9 @@ def print_report(report: JobReport) -> None:
         say("")
         print_table(["POD", "ROLE", "STATE", "READY", "RESTARTS", "NODE"], [_pod_row(*each) for each in pods])
     reasons = [f"{pod.name}: {pod.why}" for _, pod in pods if pod.why]
-    if lines := [*reasons, *(_warning_line(each, now) for each in report.warnings)]:
+    warnings = [_warning_line(each, now) for each in report.warnings]
+    if lines := [*reasons, *warnings, *map(partial(_ended_line, now=now), report.ended_nodes)]:
         say("", *lines)
-    if report.ended_nodes:
-        say("", *(_ended_line(each, now) for each in report.ended_nodes))
     if report.hints:
         say("", *(f"hint: {text}" for text in report.hints))
 
