@@ -23,7 +23,8 @@ LAYERS = {
         {"__main__"},
     ],
     "training_cluster": [
-        {"checks", "kubernetes_manifest", "lifecycle", "single_owner", "stack_order", "suppressions"},
+        {"stack_order"},
+        {"checks", "kubernetes_manifest", "lifecycle", "single_owner", "suppressions"},
         {"constant_exports", "log_group"},
         {"network"},
         {"identity"},

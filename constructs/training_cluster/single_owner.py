@@ -4,6 +4,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
+from training_cluster.stack_order import order_stacks
 from training_workloads.validation import InputError, Problem
 
 __all__ = ["own"]
@@ -23,8 +24,9 @@ def own(
     """Make a construct the owner of a part that a cluster has once, such as "plugin for nvidia.com/gpu".
 
     Raises:
-        InputError: Another construct owns it.
+        InputError: Another construct owns it, or the cluster's stack waits for the construct's.
     """
+    order_stacks(construct, "", cluster=cluster)
     # Beside the cluster: jsii does not know that an imported one is a construct. An id cannot have a slash.
     stack, id = Stack.of(cluster), f"Owner of the {what.replace('/', ' ')} in {cluster.node.addr}"
     owner = stack.node.try_find_child(id)

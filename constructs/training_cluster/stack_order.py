@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from aws_cdk import CfnResource, Stack
+from aws_cdk import CfnResource, Stack, Stage, Token
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
-from training_workloads.validation import InputError, Problem
+from training_workloads.validation import InputError, Problem, Problems, check
 
 __all__ = ["order_stacks", "outermost_stack"]
 
@@ -32,16 +34,67 @@ def order_stacks(scope: Construct, id: str, **needed: Any) -> None:
     needs = _NEEDS.setdefault(scope.node.root, {})
     here, path = outermost_stack(scope), "/".join(filter(None, (scope.node.path, id)))
     for name, other in needed.items():
+        check(_is_a_key_of_the_region(name, other, Stack.of(scope).region))
         if not isinstance(other, Construct):
             continue
         for inner in _inner(other):
             _add(needs, other, inner)
         if not _is_deployed(other):
             continue
+        check(_in_one_app(name, other, scope), _in_one_environment(name, other, Stack.of(scope)))
         there = outermost_stack(other)
         if reasons := _way(needs, there, here):
             raise InputError(_circle(name, other, there, here, path, reasons))
         _add_edge(needs, here, there, path, other.node.path)
+
+
+def _is_a_key_of_the_region(name: str, other: Any, region: str) -> Problems:
+    """Reject a key of another region, which no service takes; an imported one has that of its ARN."""
+    if other is None or not hasattr(other, "key_arn") or Token.is_unresolved(region):
+        return
+    there = other.env.region
+    if not Token.is_unresolved(there) and there != region:
+        fix = "give a key of the region, or a replica of a multi-Region key"
+        yield Problem(
+            path=(name,), given=other.node.path, allowed=f"it is of {there}, and the stack of {region}", fix=fix
+        )
+
+
+def _in_one_app(name: str, other: Construct, scope: Construct) -> Problems:
+    """Reject a resource of another app or stage, which is deployed for itself."""
+    if Stage.of(scope) is not Stage.of(other):
+        fix = "define both in one app and stage, or import the resource"
+        yield Problem(path=(name,), given=other.node.path, allowed="it is of another app or stage", fix=fix)
+
+
+def _in_one_environment(name: str, other: Construct, here: Stack) -> Problems:
+    """Reject a resource of a stack in another account or region: CDK knows its name there only if that is fixed.
+
+    A VPC and its subnets, clusters, file systems and keys are of one region in any case.
+    """
+    there = Stack.of(other)
+    if here.environment != there.environment and not _has_a_fixed_name(other):
+        yield Problem(
+            path=(name,),
+            given=other.node.path,
+            allowed=f"its stack {there.node.path} is in {_place(there)}, and {here.node.path} in {_place(here)}",
+            fix="create both stacks with the same env=cdk.Environment(account=..., region=...), or import the resource",
+        )
+
+
+def _has_a_fixed_name(other: Construct) -> bool:
+    """Return whether the user named a bucket or a repository, which other accounts and regions can reach by that."""
+    resource = other.node.default_child
+    name = resource.bucket_name if isinstance(resource, s3.CfnBucket) else None
+    name = resource.repository_name if isinstance(resource, ecr.CfnRepository) else name
+    return name is not None and not Token.is_unresolved(name)
+
+
+def _place(stack: Stack) -> str:
+    account, region = (
+        "of the deployment" if Token.is_unresolved(each) else each for each in (stack.account, stack.region)
+    )
+    return f"account {account}, region {region}"
 
 
 def _circle(

@@ -11,7 +11,8 @@ from training_workloads.spec import Spec
 from training_workloads.validation import InputError
 
 # A construct of the CDK or of cdk8s, which this package does not import.
-APP = SimpleNamespace(node="app")
+APP = SimpleNamespace(node=SimpleNamespace(path="", try_find_child={"taken": "a construct"}.get))
+APP.node.scopes = [APP]
 
 
 class Nodes(Spec):
@@ -61,6 +62,19 @@ def test_scope_and_id_can_be_named() -> None:
     # A type checker knows them as positional only.
     group = Group(scope=APP, id="gpu", instance_type="p4d.24xlarge")  # type: ignore[call-arg]
     assert (group.scope, group.id) == (APP, "gpu")
+
+
+@pytest.mark.parametrize(
+    ("id", "message"),
+    [
+        ("taken", "'id' is 'taken', but the scope has a construct of this id; give another id"),
+        ("", "'id' is ''; give text, which is the construct's name in its scope"),
+    ],
+)
+def test_an_id_is_a_name_that_the_scope_does_not_have(id: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Group(APP, id, instance_type="p4d.24xlarge")
+    assert str(caught.value) == message
 
 
 def test_a_scope_without_a_node_is_a_mistake() -> None:

@@ -134,9 +134,31 @@ def _by_name(method: Any, names: list[str], given: tuple[Any, ...], values: dict
 
 
 def _valid_scope(named: dict[str, Any]) -> Problems:
-    """Reject a scope that is no construct: jsii would answer with a traceback about a missing attribute."""
-    if "scope" in named and not hasattr(named["scope"], "node"):
-        yield Problem(path=("scope",), given=named["scope"], fix="give a stack, or a construct in one")
+    """Reject a scope that is no construct or is outside a stack, and an id that the scope has already.
+
+    The CDK would answer with a traceback of JavaScript.
+    """
+    if "scope" not in named:
+        return
+    scope, id = named["scope"], named.get("id")
+    fix = "give a stack, or a construct in one"
+    if not hasattr(scope, "node"):
+        yield Problem(path=("scope",), given=scope, fix=fix)
+    elif _is_outside_a_stack(scope):
+        yield Problem(path=("scope",), given=scope, allowed="resources are in a stack", fix=fix)
+    elif id == "":
+        yield Problem(path=("id",), given=id, fix="give text, which is the construct's name in its scope")
+    elif isinstance(id, str) and scope.node.try_find_child(id) is not None:
+        where = scope.node.path or "the scope"
+        yield Problem(path=("id",), given=id, allowed=f"{where} has a construct of this id", fix="give another id")
+
+
+def _is_outside_a_stack(scope: Any) -> bool:
+    """Return whether a construct of the AWS CDK has no stack around it; cdk8s has none."""
+    around = [
+        {base.__name__ for base in type(each).__mro__ if base.__module__ == "aws_cdk"} for each in scope.node.scopes
+    ]
+    return "Stage" in around[0] and not any("Stack" in each for each in around)
 
 
 def _popped(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:

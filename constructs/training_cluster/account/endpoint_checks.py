@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network, collapse_addresses
 from typing import Any
 
-from training_cluster.account.check_result import OK, CheckResult, decided
+from training_cluster.account.check_result import FAILED, OK, CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.existing_checks import default_route, route_table, route_tables
 from training_cluster.network.endpoints import service_names
@@ -47,37 +47,41 @@ def _is_of(endpoint: dict[str, Any], service: str, deployment: Deployment) -> bo
 
 
 def _that_do_not_admit(deployment: Deployment, endpoints: dict[str, list[dict[str, Any]]]) -> Iterator[CheckResult]:
-    """Find the security groups of endpoints that do not admit a subnet."""
+    """Find the endpoints whose security groups do not admit a subnet."""
     existing = deployment.config.existing_vpc
     assert existing
-    ids = sorted({group["GroupId"] for found in endpoints.values() for each in found for group in each["Groups"]})
+    pairs = [(name, each) for name, found in endpoints.items() for each in found]
+    ids = {id for _, each in pairs for id in _groups(each)}
     if not ids:
         return
-    only = [{"Name": "group-id", "Values": ids}]
-    rules = {
-        each["GroupId"]: each["IpPermissions"]
-        for each in deployment.account.all("ec2", "describe_security_groups", "SecurityGroups", Filters=only)
-    }
+    only = [{"Name": "group-id", "Values": sorted(ids)}]
+    found = deployment.account.all("ec2", "describe_security_groups", "SecurityGroups", Filters=only)
+    rules = {each["GroupId"]: each["IpPermissions"] for each in found}
     subnets = {each["SubnetId"]: each["CidrBlock"] for each in deployment.subnets(existing.private_subnet_ids)}
     nodes = _group_of_the_nodes(deployment)
-    for service, found in endpoints.items():
-        for endpoint in found:
-            groups = [group["GroupId"] for group in endpoint["Groups"]]
-            permissions = [rule for id in groups for rule in rules.get(id, ()) if _is_https(rule)]
-            closed = {id: cidr for id, cidr in subnets.items() if not _admits(permissions, cidr, nodes)}
-            if closed:
-                yield CheckResult(
-                    check=f"endpoint of {service}",
-                    state="failed",
-                    actual=f"{endpoint['VpcEndpointId']} with private DNS, whose {', '.join(groups)} admits no HTTPS "
-                    f"from {', '.join(closed)}",
-                    needed="port 443 from the private subnets: every node calls the service through it",
-                    remedy="; ".join(
-                        f"aws ec2 authorize-security-group-ingress --group-id {groups[0]} --protocol tcp --port "
-                        f"{_HTTPS} --cidr {cidr}"
-                        for cidr in closed.values()
-                    ),
-                )
+    for service, endpoint in pairs:
+        permissions = [rule for id in _groups(endpoint) for rule in rules.get(id, ())]
+        closed = {id: cidr for id, cidr in subnets.items() if not _admits(permissions, cidr, nodes)}
+        if closed:
+            yield _closed(service, endpoint, closed)
+
+
+def _groups(endpoint: dict[str, Any]) -> list[str]:
+    return [group["GroupId"] for group in endpoint.get("Groups", ())]
+
+
+def _closed(service: str, endpoint: dict[str, Any], subnets: dict[str, str]) -> CheckResult:
+    """Return the row of an endpoint that does not admit some subnets, by id and address range."""
+    groups = _groups(endpoint)
+    admit = f"aws ec2 authorize-security-group-ingress --group-id {groups[0]} --protocol tcp --port {_HTTPS} --cidr"
+    return CheckResult(
+        check=f"endpoint of {service}",
+        state=FAILED,
+        actual=f"{endpoint['VpcEndpointId']} with private DNS, whose {', '.join(groups)} admits no HTTPS from "
+        f"{', '.join(subnets)}",
+        needed="port 443 from the private subnets: every node calls the service through it",
+        remedy="; ".join(f"{admit} {cidr}" for cidr in subnets.values()),
+    )
 
 
 def _group_of_the_nodes(deployment: Deployment) -> str | None:
@@ -96,8 +100,8 @@ def _is_https(rule: dict[str, Any]) -> bool:
 
 
 def _admits(permissions: Iterable[dict[str, Any]], cidr: str, nodes: str | None) -> bool:
-    """Return whether rules admit an address range; the addresses of a prefix list are not known."""
-    rules = list(permissions)
+    """Return whether rules admit HTTPS from an address range; the addresses of a prefix list are not known."""
+    rules = [each for each in permissions if _is_https(each)]
     sources = collapse_addresses(IPv4Network(each["CidrIp"]) for rule in rules for each in rule.get("IpRanges", ()))
     groups = {each.get("GroupId") for rule in rules for each in rule.get("UserIdGroupPairs", ())}
     in_range = any(IPv4Network(cidr).subnet_of(source) for source in sources)
@@ -112,22 +116,25 @@ def _that_are_there(
     assert existing
     tables = route_tables(deployment)
     alone = [id for id in existing.private_subnet_ids if default_route(tables, id) is None]
-    missing = [name for name, found in by_service.items() if not found]
-    gateways = [each for each in endpoints if each["VpcEndpointType"] == "Gateway" and _is_of(each, "s3", deployment)]
-    routed = {id for each in gateways for id in each.get("RouteTableIds", ())}
-    without_s3 = [id for id in alone if route_table(tables, id).get("RouteTableId") not in routed]
-    there = ", ".join(name for name in by_service if name not in missing) or "none"
+    there = ", ".join(name for name, found in by_service.items() if found) or "none"
     if not alone:
         return CheckResult(check=_ROW, state=OK, actual=f"{there}; the other services by the default route")
-    lacks = [*missing, *(f"s3 (a gateway endpoint for {id})" for id in without_s3)]
+    gateways = [each for each in endpoints if each["VpcEndpointType"] == "Gateway" and _is_of(each, "s3", deployment)]
+    lacks = [name for name, found in by_service.items() if not found] + _without_a_gateway(alone, tables, gateways)
+    without = f"no default route of {', '.join(alone)}, and no endpoint with private DNS of {', '.join(lacks)}"
     return decided(
         _ROW,
         not lacks,
-        actual=f"no default route of {', '.join(alone)}, and no endpoint with private DNS of {', '.join(lacks)}"
-        if lacks
-        else there,
+        actual=without if lacks else there,
         needed="one of each service that nodes call, or a default route",
         remedy=f"aws ec2 create-vpc-endpoint --vpc-id {existing.vpc_id} --vpc-endpoint-type Interface "
         "--private-dns-enabled --service-name com.amazonaws.<region>.<service> for each, of s3 with "
         "--vpc-endpoint-type Gateway --route-table-ids; or a default route to a NAT gateway",
     )
+
+
+def _without_a_gateway(subnets: list[str], tables: list[dict[str, Any]], gateways: list[dict[str, Any]]) -> list[str]:
+    """Name the subnets whose route table has no gateway endpoint of S3, which holds the layers of ECR's images."""
+    routed = {id for each in gateways for id in each.get("RouteTableIds", ())}
+    closed = (id for id in subnets if route_table(tables, id).get("RouteTableId") not in routed)
+    return [f"s3 (a gateway endpoint for {id})" for id in closed]

@@ -7,6 +7,7 @@ from constructs import Construct
 
 from training_cluster.constant_exports import export_always
 from training_cluster.suppressions import suppress
+from training_workloads.keywords import checked
 
 __all__ = ["TrainingKey"]
 
@@ -20,8 +21,13 @@ class TrainingKey(kms.Key):
     the account reaches: the service-linked roles of EC2 Auto Scaling and of FSx, and CloudWatch Logs.
     """
 
+    @checked
     def __init__(self, scope: Construct, id: str) -> None:
-        """Define the key."""
+        """Define the key.
+
+        Raises:
+            InputError: The scope is in no stack, or has a construct of this id.
+        """
         super().__init__(
             scope,
             id,

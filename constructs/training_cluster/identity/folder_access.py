@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from aws_cdk import Aws
+from aws_cdk import Annotations, Aws
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -12,7 +12,7 @@ from training_cluster.checks import KnownChecked, valid_folder
 from training_cluster.suppressions import suppress_wildcard
 from training_workloads.validation import Problem, Problems
 
-__all__ = ["Folder", "allow_folder", "allow_key_through_s3"]
+__all__ = ["Folder", "allow_folder", "allow_key_through_s3", "warn_of_an_unknown_key"]
 
 _READ = ("s3:GetObject",)
 _WRITE = ("s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
@@ -44,6 +44,17 @@ def allow_key_through_s3(role: iam.Role, key: kms.IKey | None, *more: str, write
     via = {"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"}}
     actions = ["kms:Decrypt", *(["kms:GenerateDataKey"] if write else []), *more]
     role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=[key.key_arn], conditions=via))
+
+
+def warn_of_an_unknown_key(construct: Construct, bucket: s3.IBucket) -> None:
+    """Warn of a bucket that was imported without its key: the synthesis does not see whether it has one."""
+    if bucket.encryption_key is None and not isinstance(bucket, s3.Bucket):
+        Annotations.of(construct).add_warning_v2(
+            "cdk-training-cluster:bucket-without-its-key",
+            f"the bucket {construct.node.path} reads was imported without a key; if it is encrypted with one of KMS, "
+            "every request for an object ends with AccessDenied: import it with s3.Bucket.from_bucket_attributes(..., "
+            "encryption_key=...)",
+        )
 
 
 def _prefix(name: str, prefix: Any) -> Problems:

@@ -9,11 +9,12 @@ from constructs import Construct
 from pydantic import Field
 
 from training_cluster.checks import Bucket, Cluster, Key
-from training_cluster.identity.folder_access import Folder, allow_folder, allow_key_through_s3
+from training_cluster.identity.folder_access import Folder, allow_folder, allow_key_through_s3, warn_of_an_unknown_key
 from training_cluster.identity.pod_identity import PodRole
 from training_cluster.kubernetes_manifest import apply_manifest
 from training_cluster.lifecycle import after_namespaces, after_network_addons
 from training_cluster.single_owner import own
+from training_cluster.stack_order import order_stacks
 from training_workloads.keywords import keywords_of
 from training_workloads.names import dns_label
 from training_workloads.spec import Checked, Spec
@@ -81,6 +82,7 @@ class JobIdentity(Construct):
             InputError: `prefix` is empty, is not a folder or has a wildcard, Kubernetes does not allow a name, the
                 cluster has no kubectl, or another construct owns the service account.
         """
+        order_stacks(scope, id, bucket=props.bucket, encryption_key=props.encryption_key)
         super().__init__(scope, id)
         cluster, namespace, service_account = props.cluster, props.namespace, props.service_account
         target = cast(eks.ICluster, cluster)
@@ -88,6 +90,8 @@ class JobIdentity(Construct):
         self.role = PodRole(self, "Role", cluster=cluster, namespace=namespace, service_account=service_account)
         allow_folder(self, self.role, props.bucket, props.prefix, delete=props.allow_delete)
         allow_key_through_s3(self.role, props.encryption_key or props.bucket.encryption_key)
+        if props.encryption_key is None:
+            warn_of_an_unknown_key(self, props.bucket)
         self.service_account = apply_manifest(
             self, "ServiceAccount", cluster=target, documents=[_manifest(service_account, namespace)]
         )

@@ -37,7 +37,6 @@ class EfaSecurityGroup(ec2.SecurityGroup):
 class _FirstGroup(Construct):
     """A mark in the app: a stack has made the group of an imported cluster."""
 
-    @checked
     def __init__(self, scope: Construct, id: str, *, path: str) -> None:
         super().__init__(scope, id)
         self.path = path

@@ -29,6 +29,7 @@ from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.nodes.node_user_data import node_user_data
 from training_cluster.platform.cluster_autoscaler import scale_from_zero_tags
 from training_cluster.single_owner import own
+from training_cluster.stack_order import order_stacks
 from training_workloads.catalog.nodes import (
     GPU_ROOT_VOLUME_GIB,
     GPU_TAINT_KEY,
@@ -127,6 +128,7 @@ class GpuNodeGroup(Construct):
         check(valid_nodes_subnet(subnet, cluster.vpc), valid_ami_release(props.ami_release, version))
         assert subnet
         own(self, cluster, f"node group {self.name}", fix="give one of the two another id")
+        order_stacks(self, "", subnet=subnet, encryption_key=props.encryption_key)
         self._nodes = Construct(self, self._identity(subnet))
         self.placement_group = self._placement_group()
         self.efa_security_group = props.efa_security_group or self._efa_group(cluster)

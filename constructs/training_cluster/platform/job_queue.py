@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, cast
 
 import jsii
-from aws_cdk import IStableAnyProducer, IStableStringProducer, Lazy
+from aws_cdk import Annotations, AspectPriority, Aspects, IAspect, IStableAnyProducer, IStableStringProducer, Lazy
 from aws_cdk import aws_eks_v2 as eks
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from training_cluster.checks import Cluster, Mirror, NamespaceNames, as_tuple, is_a
 from training_cluster.kubernetes_manifest import apply_manifest
@@ -95,6 +95,22 @@ class _Configuration:
     def produce(self) -> str:
         text = configuration(self._queue.namespaces, fair_sharing=bool(self._queue.teams))
         return configuration_hash(text) if self._hashed else text
+
+
+@jsii.implements(IAspect)
+class _WithoutGroups:
+    """Warns of a queue without node groups at the end of the synthesis: groups may be added until then."""
+
+    def __init__(self, queue: "JobQueue") -> None:
+        self._queue = queue
+
+    def visit(self, node: IConstruct) -> None:
+        if node is self._queue and not self._queue.nodes:
+            Annotations.of(node).add_warning_v2(
+                "cdk-training-cluster:queue-without-groups",
+                "the queue counts no GPU node group: each job that requests GPUs waits for ever; give node_groups, or "
+                "call add_node_group",
+            )
 
 
 def _group(name: str, group: Any) -> Problems:
@@ -195,6 +211,7 @@ class JobQueue(Construct):
         self.add_namespaces(["default", *props.namespaces])
         for group in props.node_groups:
             self.add_node_group(group)
+        Aspects.of(self).add(_WithoutGroups(self), priority=AspectPriority.READONLY)
 
     @property
     def gpus(self) -> dict[str, int]:

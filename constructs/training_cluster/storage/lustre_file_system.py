@@ -11,6 +11,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from training_cluster.checks import Bucket, Key, KnownChecked, SecurityGroup, Subnet, Vpc
+from training_cluster.identity.folder_access import warn_of_an_unknown_key
 from training_cluster.network.security_group_rules import allow_all, allow_tcp
 from training_cluster.stack_order import order_stacks
 from training_cluster.storage.lustre_spec import WHOLE_GIB, LustreSpec
@@ -182,6 +183,8 @@ class LustreFileSystem(LustreFileSystemBase):
         self.apply_removal_policy(RemovalPolicy.DESTROY)
         self._connect_servers()
         self.data_repositories = self._associate(bucket) if bucket else {}
+        if bucket:
+            warn_of_an_unknown_key(self, bucket)
 
     @staticmethod
     @keywords_of(LustreFileSystemAttributes)

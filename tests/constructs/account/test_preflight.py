@@ -60,6 +60,7 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "ec2:DescribeCapacityReservations",
         RESERVED,
     ),
+    "spot_has_its_role": ("iam", "get_role", "iam:GetRole", {"capacity_type": "SPOT"}),
     "ami_releases_exist": ("ssm", "get_parameter", "ssm:GetParameter", {}),
     "account_is_bootstrapped": ("ssm", "get_parameter", "ssm:GetParameter", {}),
     "subnets_have_addresses": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),

@@ -44,7 +44,7 @@ _ACCOUNTS = dict.fromkeys(_SHARED, _SHARED_ACCOUNT) | {
     "us-gov-west-1": "013241004608",
 }
 
-# A node pulls from another region of its own partition too, over the internet.
+# A node pulls from other regions of the partition too, over the internet.
 _ELSEWHERE = dict.fromkeys(PARTITIONS["aws"].regions, "us-west-2")
 
 

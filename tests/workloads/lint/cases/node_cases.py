@@ -241,6 +241,16 @@ FIRES: dict[str, list[tuple[Any, ...]]] = {
             "is us-east-1, which is a region; write a zone, such as us-east-1a",
         ),
         (
+            {"WORKER-POD nodeSelector": {"karpenter.k8s.aws/instance-family": "p5d"}},
+            "WORKER-POD nodeSelector karpenter.k8s.aws/instance-family",
+            "is p5d, a family that EC2 does not have; write p5 or p5e",
+        ),
+        (
+            {"WORKER-POD nodeSelector": {"eks.amazonaws.com/instance-family": "p4d.24xlarge"}},
+            "WORKER-POD nodeSelector eks.amazonaws.com/instance-family",
+            "is p4d.24xlarge, a family that EC2 does not have; write p4d or p4de",
+        ),
+        (
             required("kubernetes.io/arch", "x86_64"),
             "WORKER-POD affinity nodeAffinity requiredDuringSchedulingIgnoredDuringExecution nodeSelectorTerms 0 "
             "matchExpressions 0 values 0",
@@ -320,6 +330,10 @@ SILENT: dict[str, list[dict[str, Any]]] = {
     "node-label-value": [
         {"WORKER-POD nodeSelector": {"karpenter.sh/capacity-type": "spot", "kubernetes.io/os": "linux"}},
         {"WORKER-POD nodeSelector": {"topology.kubernetes.io/zone": "us-west-2-lax-1a"}},
+        *(
+            {"WORKER-POD nodeSelector": {"karpenter.k8s.aws/instance-family": family}}
+            for family in ("p5en", "g6e", "p6-b200", "p6e-gb200", "g8e", "m7i", "trn2")
+        ),
         {"WORKER-POD nodeSelector": {"topology.kubernetes.io/zone": "${ZONE}"}},
     ],
     "contradicting-labels": [

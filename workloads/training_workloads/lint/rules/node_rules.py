@@ -241,6 +241,13 @@ _VALUES = {
     GPU_PRESENT_LABEL: ("true",),
 }
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+_FAMILY_KEYS = ("karpenter.k8s.aws/instance-family", "eks.amazonaws.com/instance-family")
+
+
+def _is_no_family(value: str) -> bool:
+    """Return whether a value is meant as a family of GPU instances, and is none."""
+    looks_like_one = re.match("[pgPG][0-9]", value) and not is_placeholder(value)
+    return bool(looks_like_one) and value not in _FAMILIES and not _OTHER_FAMILIES.fullmatch(value)
 
 
 @error(
@@ -254,6 +261,10 @@ def node_label_value(pods: PodGroup) -> Iterator[Found]:
         allowed = _VALUES.get(key, (value,))
         if value not in allowed and not is_placeholder(value):
             yield Found(path, f"is {value}, a value that no node has", f"write {' or '.join(allowed)}")
+        elif key in _FAMILY_KEYS and _is_no_family(value):
+            close = get_close_matches(value.lower().partition(".")[0], sorted(_FAMILIES), n=2)
+            fix = " or ".join(close) or "a family of EC2, such as p5"
+            yield Found(path, f"is {value}, a family that EC2 does not have", f"write {fix}")
         elif key == "topology.kubernetes.io/zone" and _REGION.fullmatch(value):
             yield Found(path, f"is {value}, which is a region", f"write a zone, such as {value}a")
 
