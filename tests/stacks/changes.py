@@ -157,6 +157,7 @@ CHANGES = [
     of_cluster("teams.vision.gpus", {"gpu": 16}, job_queue={}, teams=_TEAM),
     of_cluster("teams.vision.prefix", "vision", job_queue={}, teams=_TEAM),
     of_cluster("gpu_details", True),
+    of_cluster("deletion_protection", True),
     of_cluster("sagemaker", True),
     of_cluster("alarm_email", None),
     of_cluster("monthly_budget_usd", 1000),

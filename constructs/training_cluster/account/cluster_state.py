@@ -31,6 +31,7 @@ __all__ = [
     "NodesOfType",
     "PlatformPart",
     "connect_to",
+    "describe_cluster",
     "job_of",
     "jobs_that_hold_nodes",
     "mounting_pods",
@@ -93,14 +94,27 @@ class ClusterState:
     jobs: tuple[JobSummary, ...]
 
 
+def describe_cluster(account: Account, stack: DeployedStack) -> Mapping[str, Any]:
+    """Return EKS's description of the cluster of a stack."""
+    return mapping(account.ask("eks", "describe_cluster", name=stack.cluster_name)["cluster"])
+
+
 @contextmanager
-def connect_to(account: Account, stack: DeployedStack, context: str | None) -> Iterator[Cluster]:
+def connect_to(
+    account: Account, stack: DeployedStack, context: str | None, described: Mapping[str, Any] | None = None
+) -> Iterator[Cluster]:
     """Connect to the cluster of a stack, by the kubeconfig.
+
+    Args:
+        account: The account.
+        stack: The stack of the cluster.
+        context: Context of the kubeconfig. Default: the current one.
+        described: EKS's description of the cluster. Default: EKS is asked.
 
     Raises:
         ClusterError: The kubeconfig has another cluster, or this one cannot be reached.
     """
-    found = account.ask("eks", "describe_cluster", name=stack.cluster_name)["cluster"]
+    found = describe_cluster(account, stack) if described is None else described
     with connect(context) as cluster:
         # The jobs of another cluster would say nothing about this one.
         if cluster.server.rstrip("/").lower() != str(found.get("endpoint", "")).rstrip("/").lower():

@@ -12,6 +12,7 @@ from training_workloads.catalog.nodes import NODE_GROUP_LABEL
 __all__ = [
     "CLUSTER",
     "FILE_SYSTEM",
+    "NODE_GROUP",
     "DeployedStack",
     "NodeKind",
     "StackResource",
@@ -23,6 +24,7 @@ __all__ = [
 #: Types of resources.
 CLUSTER = "AWS::EKS::Cluster"
 FILE_SYSTEM = "AWS::FSx::FileSystem"
+NODE_GROUP = "AWS::EKS::Nodegroup"
 
 # A change set of a first deployment that was not executed: the stack has no resources yet.
 _NOT_CREATED = "REVIEW_IN_PROGRESS"
@@ -68,6 +70,8 @@ class DeployedStack:
         status: CloudFormation's word for its state.
         outputs: Its outputs by name.
         resources: Its resources, without those that are deleted.
+        deleted: Those that a deletion which failed has deleted.
+        is_protected: Whether CloudFormation rejects its deletion.
     """
 
     name: str
@@ -75,10 +79,16 @@ class DeployedStack:
     status: str
     outputs: Mapping[str, str]
     resources: tuple[StackResource, ...]
+    deleted: tuple[StackResource, ...] = ()
+    is_protected: bool = False
 
     def ids(self, kind: str) -> tuple[str, ...]:
         """Return the physical ids of its resources of a type."""
         return tuple(each.id for each in self.resources if each.kind == kind)
+
+    def deleted_ids(self, kind: str) -> tuple[str, ...]:
+        """Return the physical ids of its deleted resources of a type."""
+        return tuple(each.id for each in self.deleted if each.kind == kind)
 
     @property
     def cluster_name(self) -> str | None:
@@ -96,21 +106,26 @@ def find_stack(account: Account, name: str) -> DeployedStack | None:
         return None
     if found["StackStatus"] == _NOT_CREATED:
         return None
+    resources, deleted = _resources(account, name)
     return DeployedStack(
         name=found["StackName"],
         arn=found.get("StackId", name),
         status=found["StackStatus"],
         outputs={each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", ())},
-        resources=_resources(account, name),
+        resources=resources,
+        deleted=deleted,
+        is_protected=found.get("EnableTerminationProtection", False),
     )
 
 
-def _resources(account: Account, name: str) -> tuple[StackResource, ...]:
-    return tuple(
-        StackResource(logical_id=each["LogicalResourceId"], kind=each["ResourceType"], id=each["PhysicalResourceId"])
-        for each in account.all("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=name)
-        if each["ResourceStatus"] != "DELETE_COMPLETE" and each.get("PhysicalResourceId")
-    )
+def _resources(account: Account, name: str) -> tuple[tuple[StackResource, ...], tuple[StackResource, ...]]:
+    """Return the resources that exist, and those that are deleted."""
+    found: dict[bool, list[StackResource]] = {True: [], False: []}
+    for each in account.all("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=name):
+        if id := each.get("PhysicalResourceId"):
+            resource = StackResource(logical_id=each["LogicalResourceId"], kind=each["ResourceType"], id=id)
+            found[each["ResourceStatus"] != "DELETE_COMPLETE"].append(resource)
+    return tuple(found[True]), tuple(found[False])
 
 
 def kubernetes_release(account: Account, stack: DeployedStack) -> str | None:

@@ -1,35 +1,28 @@
-"""The end of a cluster: the reasons against it, and the deletion of its stack, with CloudFormation's events."""
+"""The end of a cluster: the reasons against it, the resources that it leaves, and those that stand in its way."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from training_cluster.account.account_requests import Account
-from training_cluster.account.cluster_state import connect_to, mounting_pods
+from training_cluster.account.cluster_state import connect_to, describe_cluster, mounting_pods
 from training_cluster.account.deployed_stack import FILE_SYSTEM, DeployedStack, find_stack
 from training_cluster.account.kept_resources import KeptResource, kept_by_data_stack, kept_resources
 from training_cluster.account.lustre_state import NO_LAG, read_lustre
-from training_workloads.aws.errors import NoPermissionError, RequestError, UnreachableError
+from training_cluster.account.node_entries import NodeEntry, node_entries
+from training_cluster.account.stack_deletion import DELETING
+from training_cluster.account.vpc_leftovers import find_leftovers
+from training_workloads.aws.errors import NoPermissionError, RequestError
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.jobs import list_jobs
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["DeletionError", "Teardown", "delete_stack", "find_blockers", "plan_teardown"]
-
-_DELETING = "DELETE_IN_PROGRESS"
-_DELETED = "DELETE_COMPLETE"
-_FAILED = "DELETE_FAILED"
-
-_PAUSE_SECONDS = 5
-_SILENCES = 36
+__all__ = ["Teardown", "find_blockers", "plan_teardown"]
 
 _MOST_NAMES = 5
 
-
-class DeletionError(Exception):
-    """CloudFormation could not delete the stack."""
+_UNPROTECT = "set 'deletion_protection: false' in cluster.yaml and deploy that"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,12 +33,16 @@ class Teardown:
         stack: The stack.
         has_begun: Whether its deletion runs already.
         kept: The resources that stay in the account.
+        in_vpc: A line for each resource in its VPC that is not the stack's.
+        entries: The access entries that go from clusters of other stacks.
         blockers: The reasons against it, each with its fix.
     """
 
     stack: DeployedStack
     has_begun: bool
     kept: tuple[KeptResource, ...]
+    in_vpc: tuple[str, ...]
+    entries: tuple[NodeEntry, ...]
     blockers: tuple[str, ...]
 
 
@@ -64,16 +61,49 @@ def plan_teardown(account: Account, stack: str, data_stack: str, context: str | 
         raise InputError(Problem(path=("stack",), given=stack, allowed=allowed, fix=fix))
     data = find_stack(account, data_stack)
     kept = [*kept_resources(account, found), *(kept_by_data_stack(account, data) if data else [])]
-    has_begun = found.status == _DELETING
+    has_begun = found.status == DELETING
     blockers = [] if has_begun else find_blockers(account, found, context)
-    return Teardown(stack=found, has_begun=has_begun, kept=tuple(kept), blockers=tuple(blockers))
+    return Teardown(
+        stack=found,
+        has_begun=has_begun,
+        kept=tuple(kept),
+        in_vpc=tuple(_in_vpc(account, found)),
+        entries=tuple(node_entries(account, found)),
+        blockers=tuple(blockers),
+    )
+
+
+def _in_vpc(account: Account, stack: DeployedStack) -> list[str]:
+    try:
+        return [each.line for each in find_leftovers(account, stack)]
+    except RequestError as error:
+        return [f"what else is in it cannot be read: {error}"]
 
 
 def find_blockers(account: Account, stack: DeployedStack, context: str | None) -> list[str]:
     """Return the reasons against destroying a cluster, each with its fix."""
     if stack.status.endswith("_IN_PROGRESS"):
         return [f"{stack.name} is {stack.status}: wait until it has ended"]
-    return [*_users(account, stack, context), *_behind(account, stack)]
+    return [*_protected_stack(account, stack), *_users(account, stack, context), *_behind(account, stack)]
+
+
+def _protected_stack(account: Account, stack: DeployedStack) -> Iterator[str]:
+    if stack.is_protected:
+        command = f"update-termination-protection --no-enable-termination-protection --stack-name {stack.name}"
+        yield (
+            f"CloudFormation protects {stack.name} from deletion: {_UNPROTECT}, or run 'aws cloudformation {command} "
+            f"--region {account.region}'"
+        )
+
+
+def _protected_cluster(account: Account, stack: DeployedStack, described: Mapping[str, Any]) -> Iterator[str]:
+    # The nodes and the file systems would be deleted before EKS rejects the deletion of the cluster.
+    if described.get("deletionProtection"):
+        command = f"update-cluster-config --name {stack.cluster_name} --no-deletion-protection"
+        yield (
+            f"EKS protects {stack.cluster_name} from deletion: {_UNPROTECT}, or run 'aws eks {command} "
+            f"--region {account.region}'"
+        )
 
 
 def _users(account: Account, stack: DeployedStack, context: str | None) -> Iterator[str]:
@@ -82,7 +112,9 @@ def _users(account: Account, stack: DeployedStack, context: str | None) -> Itera
     if stack.cluster_name is None:
         return
     try:
-        with connect_to(account, stack, context) as cluster:
+        described = describe_cluster(account, stack)
+        yield from _protected_cluster(account, stack, described)
+        with connect_to(account, stack, context, described) as cluster:
             yield from _jobs_and_pods(cluster)
     except NoPermissionError as error:
         yield f"whether jobs run cannot be read: {error}"
@@ -122,54 +154,3 @@ def _some(names: list[str], what: str) -> str:
     shown = ", ".join(names[:_MOST_NAMES])
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"{len(names)} {what}{'s' * (len(names) > 1)} ({shown}{more})"
-
-
-def delete_stack(account: Account, stack: DeployedStack, show: Callable[[str], None]) -> None:
-    """Delete a stack, show a line for each event, and wait for the end; a deletion that has begun is followed.
-
-    Raises:
-        DeletionError: A resource could not be deleted.
-    """
-    seen = {each["EventId"] for each in _new_events(account, stack, set())}
-    if stack.status != _DELETING:
-        account.ask("cloudformation", "delete_stack", StackName=stack.arn)
-    failures: list[str] = []
-    silences = 0
-    while True:
-        try:
-            for event in _new_events(account, stack, seen):
-                seen.add(event["EventId"])
-                show(_line(event))
-                # The stack's own event repeats those of its resources.
-                if event["ResourceStatus"] == _FAILED and event["PhysicalResourceId"] != stack.arn:
-                    failures.append(_line(event))
-            (found,) = account.ask("cloudformation", "describe_stacks", StackName=stack.arn)["Stacks"]
-            silences = 0
-        except UnreachableError:
-            silences += 1
-            if silences == _SILENCES:
-                raise
-            time.sleep(_PAUSE_SECONDS)
-            continue
-        if found["StackStatus"] == _DELETED:
-            return
-        if found["StackStatus"] == _FAILED:
-            raise DeletionError("; ".join(failures) or found.get("StackStatusReason", _FAILED))
-        time.sleep(_PAUSE_SECONDS)
-
-
-def _new_events(account: Account, stack: DeployedStack, seen: set[str]) -> list[dict[str, Any]]:
-    """Return the events that were not seen yet, the oldest first."""
-    new: list[dict[str, Any]] = []
-    for page in account.pages("cloudformation", "describe_stack_events", StackName=stack.arn):
-        for event in page["StackEvents"]:
-            if event["EventId"] in seen:
-                return new[::-1]
-            new.append(event)
-    return new[::-1]
-
-
-def _line(event: dict[str, Any]) -> str:
-    why = event.get("ResourceStatusReason")
-    line = f"{event['ResourceStatus']} {event['ResourceType']} {event['LogicalResourceId']}"
-    return f"{line}: {' '.join(why.split())}" if why else line

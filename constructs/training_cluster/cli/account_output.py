@@ -104,6 +104,9 @@ def print_teardown(plan: Teardown, region: str) -> None:
     lines = [f"deletes {plan.stack.name} in {region}: {len(plan.stack.resources)} resources"]
     if systems := plan.stack.ids(FILE_SYSTEM):
         lines.append(f"with it {', '.join(systems)}: files outside of its data repositories are lost")
+    lines += [f"with it the access entry of {each.role} in {each.cluster}" for each in plan.entries]
+    if plan.in_vpc:
+        lines += ["in its VPC, and not the stack's:", *(f"  {each}" for each in plan.in_vpc)]
     lines += ["stays:", *kept_lines(plan.kept)] if plan.kept else ["nothing stays"]
     say(*lines, error=True)
 

@@ -15,7 +15,7 @@ from training_workloads.validation import InputError, Problem
 
 if TYPE_CHECKING:
     from training_cluster.account.account_requests import Account
-    from training_cluster.account.deployed_stack import DeployedStack
+    from training_cluster.account.teardown import Teardown
 
 __all__ = ["app", "destroy", "plan", "preflight", "status"]
 
@@ -151,7 +151,7 @@ def destroy(stack: str, data_stack: str, context: str | None, yes: bool) -> None
             raise click.exceptions.Exit(CHECK_FAILED)
         if not yes and not plan.has_begun:
             click.confirm(f"Destroy {stack}?", abort=True, err=True)
-        _delete(account, plan.stack)
+        _delete(account, plan)
     say(f"{stack} is deleted")
 
 
@@ -162,14 +162,18 @@ def _overrides(given: tuple[str, ...]) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def _delete(account: "Account", found: "DeployedStack") -> None:
-    from training_cluster.account.teardown import DeletionError, delete_stack
+def _delete(account: "Account", plan: "Teardown") -> None:
+    from training_cluster.account.node_entries import delete_entry
+    from training_cluster.account.stack_deletion import DeletionError, destroy_stack
 
+    name = plan.stack.name
     try:
-        delete_stack(account, found, lambda line: say(line, error=True))
+        destroy_stack(account, plan.stack, lambda line: say(line, error=True))
     except DeletionError as error:
-        say(f"error: {found.name} is not deleted completely: {error}; fix it, and repeat", error=True)
+        say(f"error: {name} is not deleted completely: {error}; fix it, and repeat", error=True)
         raise click.exceptions.Exit(CLUSTER_FAILED) from error
     except KeyboardInterrupt:
         say("the deletion continues; 'trainctl cluster destroy' follows it again", error=True)
         raise
+    for entry in plan.entries:
+        say(delete_entry(account, entry), error=True)

@@ -15,8 +15,9 @@ from pydantic import Field
 from training_cluster.checks import KnownChecked, is_a, running_version
 from training_cluster.cluster.access import administration
 from training_cluster.cluster.cluster_methods import ClusterMethods
-from training_cluster.cluster.kubectl import kubectl_layer, own_logs, release_name
+from training_cluster.cluster.kubectl import kubectl_layer, release_name
 from training_cluster.cluster.release_support import warn_of_the_end_of_support
+from training_cluster.log_group import own_logs
 from training_cluster.network.training_network import private_subnets
 from training_workloads.catalog.versions import KUBERNETES_VERSION
 from training_workloads.keywords import keywords_of

@@ -6,13 +6,13 @@ These are two Lambda functions, their roles and their log groups.
 from importlib import import_module
 from typing import Annotated, Any
 
-from aws_cdk import Annotations, Aws, CfnCondition, Fn, RemovalPolicy
+from aws_cdk import Annotations, Aws, CfnCondition, Fn
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from training_cluster.log_group import own_logs
 from training_cluster.suppressions import (
     children_of_type,
     suppress,
@@ -20,22 +20,19 @@ from training_cluster.suppressions import (
     suppress_implied_dependency,
     suppress_policy,
     suppress_policy_arn,
-    suppress_services_log_key,
     suppress_wildcard,
 )
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.spec import Checked, Converted
 from training_workloads.validation import one_of
 
-__all__ = ["KubernetesVersion", "kubectl_layer", "own_logs", "release_name", "secure_kubectl"]
+__all__ = ["KubernetesVersion", "kubectl_layer", "release_name", "secure_kubectl"]
 
 # kubectl is compatible within one minor version of the API server, older or newer:
 # https://kubernetes.io/releases/version-skew-policy/#kubectl
 _COMPATIBLE = 1
 
 _PUBLIC_REGISTRY = "AmazonElasticContainerRegistryPublicReadOnly"
-_LOGS_KEPT_DAYS = 30
-_LOG_GROUP = "LogGroup"
 _ROLES = ("AWSLambdaBasicExecutionRole", "AWSLambdaVPCAccessExecutionRole")
 
 
@@ -84,30 +81,6 @@ def secure_kubectl(cluster: eks.Cluster, encryption_key: kms.IKey | None) -> Non
     own_logs(provider, encryption_key)
     _suppress_functions(provider)
     _suppress_roles(provider)
-
-
-def own_logs(provider: Construct, encryption_key: kms.IKey | None) -> None:
-    """Give each function of a kubectl provider a log group of the stack, in any app.
-
-    Without one Lambda makes it, with no retention, and no destroyed stack deletes it. CDK defines groups only in an app
-    with the feature flag `@aws-cdk/aws-lambda:useCdkManagedLogGroup`; these have the same ids. CDK's have the name of
-    the function, and so are made after it and deleted before it: a last call of the function would leave another.
-    """
-    for function in children_of_type(provider, "AWS::Lambda::Function"):
-        scope = function.node.scope
-        assert isinstance(scope, Construct)
-        group = scope.node.try_find_child(_LOG_GROUP) or logs.LogGroup(scope, _LOG_GROUP)
-        resource = group.node.default_child
-        assert isinstance(resource, logs.CfnLogGroup)
-        resource.log_group_name = None
-        resource.retention_in_days = _LOGS_KEPT_DAYS
-        resource.apply_removal_policy(RemovalPolicy.DESTROY)
-        if encryption_key:
-            resource.kms_key_id = encryption_key.key_arn
-        else:
-            suppress_services_log_key(resource)
-        # Beside the settings that CDK gives some of them.
-        function.add_property_override("LoggingConfig.LogGroup", resource.ref)
 
 
 def _suppress_functions(provider: Construct) -> None:

@@ -53,6 +53,7 @@ class TrainingClusterProps(Spec):
         encryption_key: Key of Kubernetes' secrets, the nodes' volumes and the logs; the policy of `TrainingKey`
             allows all services that use it. Default: keys of the services.
         efs: Whether volumes on EFS are used; adds its driver.
+        deletion_protection: Whether EKS rejects the deletion of the cluster; false ends it. Default: it stays as it is.
     """
 
     vpc: Vpc
@@ -62,6 +63,7 @@ class TrainingClusterProps(Spec):
     admin_arns: PrincipalArns = ()
     encryption_key: Key | None = None
     efs: bool = False
+    deletion_protection: bool | None = None
 
 
 @TrainingClusterProps.rule
@@ -104,6 +106,8 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         self.encryption_key = encryption_key
         warn_of_the_end_of_support(self, release)
         self._keep_logs_behind_the_cluster()
+        if props.deletion_protection is not None:
+            self._protect(enabled=props.deletion_protection)
         self._suppress_findings()
         self._add_system(subnets, efs=props.efs)
         self.administrators = tuple(props.admin_arns)
@@ -126,6 +130,11 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         (cluster,) = children_of_type(self, "AWS::EKS::Cluster")
         (group,) = children_of_type(self.control_plane_logs, "AWS::Logs::LogGroup")
         cluster.add_resource_dependency(group)
+
+    def _protect(self, *, enabled: bool) -> None:
+        # CDK's cluster has no keyword for it: https://docs.aws.amazon.com/eks/latest/userguide/deletion-protection.html
+        for cluster in children_of_type(self, "AWS::EKS::Cluster"):
+            cluster.add_property_override("DeletionProtection", enabled)
 
     def _add_administrators(self, admins: Sequence[str]) -> None:
         entries = Construct(self, "Administrators")

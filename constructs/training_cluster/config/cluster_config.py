@@ -104,6 +104,9 @@ class ClusterConfig(SiteConfig):
         gpu_details: Whether CloudWatch gets more metrics: why GPUs ran below their clocks, NVLink and energy.
         sagemaker: Training on SageMaker beside the cluster or without it, in `SageMakerTrainingStack`; `true` for its
             defaults. Default: none.
+        deletion_protection: Whether EKS and CloudFormation reject the deletion of the cluster and of both stacks; false
+            ends it. Set it after the first deployment, which could not be rolled back with it. Default: EKS's stays as
+            it is, CloudFormation's is off.
         alarm_email: Address that gets a message when GPUs are idle, Lustre fills up or a node fails. Default: none.
         monthly_budget_usd: Budget of the account in US dollars a month; `alarm_email` gets a message at 80 % and when
             the forecast exceeds it. Default: no budget.
@@ -136,6 +139,7 @@ class ClusterConfig(SiteConfig):
     sagemaker: Annotated[SageMakerConfig | None, BeforeValidator(switch)] = Field(
         default=None, examples=["notebook: true"]
     )
+    deletion_protection: bool | None = Field(default=None, examples=["true"])
     alarm_email: Email | None = Field(default=None, examples=["team@example.com"])
     monthly_budget_usd: Annotated[int, Checked(at_least, 1)] | None = Field(default=None, examples=[20000])
 

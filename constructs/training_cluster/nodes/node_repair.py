@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from aws_cdk import aws_eks_v2 as eks
 from pydantic import Field
 
-from training_cluster.nodes.repair_reasons import CONDITIONS, event_only, reason_of_the_condition
+from training_cluster.nodes.repair_reasons import CONDITIONS, LATCHED, event_only, reason_of_the_condition
 from training_workloads.spec import Checked, Spec
 from training_workloads.validation import Problem, Problems, at_least, known_names
 
@@ -81,7 +81,8 @@ class NodeRepair(Spec):
         max_unhealthy_node_threshold_count: Unhealthy nodes above which EKS repairs none. Default: EKS's, which is 20 %
             in a group of more than five nodes.
         max_unhealthy_node_threshold_percentage: The same as a percentage of the group.
-        overrides: Other actions than EKS's.
+        overrides: Other actions than EKS's. An alarm that the agent raises for one line of a log and never takes back
+            (IPAMDNotReady) leads to no repair, unless one names its reason: a node that is cut off is NotReady too.
     """
 
     enabled: bool = True
@@ -102,6 +103,13 @@ class NodeRepair(Spec):
             if why := event_only(each.condition, each.reason):
                 yield f"node_repair.overrides[{index}]: {why}"
 
+    def _of_latched(self) -> Iterator[NodeRepairOverride]:
+        """Yield no action for the agent's alarms that last, but for those of which the user has decided."""
+        decided = [(each.condition, each.reason) for each in self.overrides]
+        for condition, reason in LATCHED:
+            if (condition, reason) not in decided:
+                yield NodeRepairOverride(condition=condition, reason=reason, action="NoAction")
+
     def to_property(self) -> eks.CfnNodegroup.NodeRepairConfigProperty:
         """Return the property of CloudFormation."""
         if not self.enabled:
@@ -115,7 +123,7 @@ class NodeRepair(Spec):
             max_parallel_nodes_repaired_percentage=self.max_parallel_nodes_repaired_percentage,
             max_unhealthy_node_threshold_count=self.max_unhealthy_node_threshold_count,
             max_unhealthy_node_threshold_percentage=self.max_unhealthy_node_threshold_percentage,
-            node_repair_config_overrides=[each.to_property() for each in self.overrides] or None,
+            node_repair_config_overrides=[each.to_property() for each in (*self.overrides, *self._of_latched())],
         )
 
 

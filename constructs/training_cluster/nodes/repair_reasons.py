@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from training_workloads.validation import Problem, Problems, known_names
 
-__all__ = ["AGENT", "CONDITIONS", "event_only", "reason_of_the_condition"]
+__all__ = ["AGENT", "CONDITIONS", "LATCHED", "event_only", "reason_of_the_condition"]
 
 _Severity = Literal["fatal", "warning"]
 
@@ -33,6 +33,13 @@ AGENT: str = _recorded()["agent"]
 #: The agent's conditions, to which an override applies: "an unhealthy condition reported by the node monitoring agent"
 #: (https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html, read 2026-11-23).
 CONDITIONS: tuple[str, ...] = tuple(_recorded()["conditions"])
+
+
+#: Condition and reason of each alarm that this version of the agent raises for one line of a log, also one at boot, and
+#: never takes back. A record of the reasons of a version with the fix has none.
+LATCHED: tuple[tuple[str, str], ...] = tuple(
+    (condition, reason) for condition in CONDITIONS for reason in _recorded()["latched_by_a_line"].get(condition, ())
+)
 
 
 def reason_of_the_condition(condition: str, reason: str) -> Problems:

@@ -15,6 +15,7 @@ from training_cluster.nodes.node_parts import (
     root_volume,
 )
 from training_cluster.nodes.node_repair import NodeRepair
+from training_cluster.nodes.zone_balance import UnbalancedZones
 from training_workloads.catalog.provisioned_storage import RootVolume
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
@@ -79,6 +80,10 @@ class SystemNodes(Construct):
         # In place, the one node left would have to hold all pods of the cluster's services meanwhile.
         maintain(self.node_group, kubernetes_version, update_in_place=False, repair=NodeRepair(overrides=()))
         limit_node_role(self.node_group, cluster)
+        # A launcher may run on the node that would be ended.
+        UnbalancedZones(
+            nodes, "UnbalancedZones", cluster=cluster, node_group=self.node_group, encryption_key=encryption_key
+        )
 
 
 def _launch_template(nodes: Construct, encryption_key: kms.IKey | None, cluster_name: str) -> ec2.CfnLaunchTemplate:

@@ -22,9 +22,10 @@ class Kubernetes:
     fake: FakeCluster
     address: str
 
-    def known_to(self, account: StubbedAccount, *, endpoint: str = "") -> None:
+    def known_to(self, account: StubbedAccount, *, endpoint: str = "", protected: bool = False) -> None:
         """Say at which address EKS has the cluster."""
-        found = {"cluster": {"name": "training", "endpoint": endpoint or self.address}}
+        cluster = {"name": "training", "endpoint": endpoint or self.address, "deletionProtection": protected}
+        found = {"cluster": cluster}
         account.answer("eks", "describe_cluster", found, {"name": "training"})
 
     def add(self, kind: str, name: str, version: str = "v1", **content: Any) -> None:
@@ -77,7 +78,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("training_cluster.account.teardown.time", clock)
+    monkeypatch.setattr("training_cluster.account.stack_deletion.time", clock)
     return clock
 
 

@@ -1,5 +1,6 @@
 """An account as botocore's stubs answer for it, and a configuration in it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tests.workloads.aws.stubbed_session import StubbedSession
@@ -47,24 +48,33 @@ class StubbedAccount(Account):
 
     def answer_stack(
         self,
-        resources: dict[str, tuple[str, str]] | None = None,
+        resources: Mapping[str, tuple[str, ...]] | None = None,
         outputs: dict[str, str] | None = None,
         status: str = "CREATE_COMPLETE",
         name: str = "TrainingClusterStack",
+        *,
+        protected: bool = False,
     ) -> None:
-        """Say what is in a stack: by logical id the type and the physical id."""
+        """Say what is in a stack: by logical id the type, the physical id, and a status that is not CREATE_COMPLETE."""
         pairs = [{"OutputKey": key, "OutputValue": value} for key, value in (outputs or {}).items()]
-        stack = {"StackName": name, "StackId": ARN, "CreationTime": 0, "StackStatus": status, "Outputs": pairs}
+        stack = {
+            "StackName": name,
+            "StackId": ARN,
+            "CreationTime": 0,
+            "StackStatus": status,
+            "Outputs": pairs,
+            "EnableTerminationProtection": protected,
+        }
         self.answer("cloudformation", "describe_stacks", {"Stacks": [stack]}, {"StackName": name})
         summaries = [
             {
                 "LogicalResourceId": logical,
                 "ResourceType": kind,
                 "PhysicalResourceId": physical,
-                "ResourceStatus": "CREATE_COMPLETE",
+                "ResourceStatus": status[0] if status else "CREATE_COMPLETE",
                 "LastUpdatedTimestamp": 0,
             }
-            for logical, (kind, physical) in (resources or {}).items()
+            for logical, (kind, physical, *status) in (resources or {}).items()
         ]
         self.answer("cloudformation", "list_stack_resources", {"StackResourceSummaries": summaries})
 

@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
-from tests.constructs.account.conftest import Clock, Kubernetes
+from tests.constructs.account.conftest import Kubernetes
 from tests.constructs.account.lustre_answers import FILE_SYSTEM, answer_lustre
-from tests.constructs.account.stubbed_account import ARN, StubbedAccount
+from tests.constructs.account.stubbed_account import StubbedAccount
 from training_cluster.account.deployed_stack import DeployedStack, find_stack
-from training_cluster.account.teardown import DeletionError, delete_stack, find_blockers
+from training_cluster.account.teardown import find_blockers
 
 RESOURCES = {"Cluster": ("AWS::EKS::Cluster", "training"), "Lustre": ("AWS::FSx::FileSystem", FILE_SYSTEM)}
 
@@ -111,69 +111,17 @@ def test_an_update_must_end_first(account: StubbedAccount) -> None:
     assert blocker == "TrainingClusterStack is UPDATE_IN_PROGRESS: wait until it has ended"
 
 
-def event(number: int, state: str, logical: str, why: str = "", physical: str = "id") -> dict[str, Any]:
-    return {
-        "StackId": ARN,
-        "EventId": str(number),
-        "StackName": "TrainingClusterStack",
-        "Timestamp": number,
-        "ResourceStatus": state,
-        "ResourceType": "AWS::EKS::Nodegroup",
-        "LogicalResourceId": logical,
-        "PhysicalResourceId": physical,
-        **({"ResourceStatusReason": why} if why else {}),
-    }
-
-
-def answer_events(account: StubbedAccount, *newest_first: dict[str, Any]) -> None:
-    account.answer("cloudformation", "describe_stack_events", {"StackEvents": list(newest_first)}, {"StackName": ARN})
-
-
-def answer_state(account: StubbedAccount, state: str) -> None:
-    stack = {"StackName": "TrainingClusterStack", "CreationTime": 0, "StackStatus": state}
-    account.answer("cloudformation", "describe_stacks", {"Stacks": [stack]}, {"StackName": ARN})
-
-
-CREATED = event(1, "CREATE_COMPLETE", "Nodes")
-BEGUN = event(2, "DELETE_IN_PROGRESS", "Nodes")
-
-
-def test_each_event_of_the_deletion_is_shown_once(account: StubbedAccount, clock: Clock) -> None:
-    stack = deployed(account)
-    answer_events(account, CREATED)
-    account.answer("cloudformation", "delete_stack", {}, {"StackName": ARN})
-    answer_events(account, BEGUN, CREATED)
-    answer_state(account, "DELETE_IN_PROGRESS")
-    answer_events(account, event(4, "DELETE_COMPLETE", "Vpc"), event(3, "DELETE_COMPLETE", "Nodes"), BEGUN, CREATED)
-    answer_state(account, "DELETE_COMPLETE")
-    lines: list[str] = []
-    delete_stack(account, stack, lines.append)
-    assert lines == [
-        "DELETE_IN_PROGRESS AWS::EKS::Nodegroup Nodes",
-        "DELETE_COMPLETE AWS::EKS::Nodegroup Nodes",
-        "DELETE_COMPLETE AWS::EKS::Nodegroup Vpc",
+def test_a_protected_stack_and_cluster_stay_and_the_way_to_unprotect_them_is_named(
+    kubernetes: Kubernetes, account: StubbedAccount
+) -> None:
+    account.answer_stack({"Cluster": RESOURCES["Cluster"]}, protected=True)
+    stack = find_stack(account, "TrainingClusterStack")
+    assert stack
+    kubernetes.known_to(account, protected=True)
+    assert find_blockers(account, stack, None) == [
+        "CloudFormation protects TrainingClusterStack from deletion: set 'deletion_protection: false' in cluster.yaml "
+        "and deploy that, or run 'aws cloudformation update-termination-protection --no-enable-termination-protection "
+        "--stack-name TrainingClusterStack --region us-west-2'",
+        "EKS protects training from deletion: set 'deletion_protection: false' in cluster.yaml and deploy that, or run "
+        "'aws eks update-cluster-config --name training --no-deletion-protection --region us-west-2'",
     ]
-    assert clock.pauses == [5]
-    account.all_asked()
-
-
-def test_a_resource_that_cannot_be_deleted_is_named(account: StubbedAccount, clock: Clock) -> None:
-    stack = deployed(account)
-    answer_events(account, CREATED)
-    account.answer("cloudformation", "delete_stack", {})
-    whole = event(4, "DELETE_FAILED", "TrainingClusterStack", "Nodes", ARN)
-    answer_events(account, whole, event(3, "DELETE_FAILED", "Nodes", "in\nuse"), CREATED)
-    answer_state(account, "DELETE_FAILED")
-    with pytest.raises(DeletionError, match=r"^DELETE_FAILED AWS::EKS::Nodegroup Nodes: in use$"):
-        delete_stack(account, stack, lambda line: None)
-
-
-def test_a_deletion_that_has_begun_is_followed(account: StubbedAccount, clock: Clock) -> None:
-    stack = deployed(account, status="DELETE_IN_PROGRESS")
-    answer_events(account, CREATED)
-    answer_events(account, BEGUN, CREATED)
-    answer_state(account, "DELETE_COMPLETE")
-    lines: list[str] = []
-    delete_stack(account, stack, lines.append)
-    assert lines == ["DELETE_IN_PROGRESS AWS::EKS::Nodegroup Nodes"]
-    account.all_asked()

@@ -6,7 +6,8 @@ import pytest
 
 from tests.constructs.account.conftest import Clock, Command, Kubernetes
 from tests.constructs.account.stubbed_account import StubbedAccount
-from tests.constructs.account.test_teardown import CREATED, answer_events, answer_state
+from tests.constructs.account.test_stack_deletion import CREATED, answer_events, answer_state
+from tests.constructs.account.vpc_answers import VPC, answer_vpc
 from training_cluster.account import preflight
 from training_cluster.account.version_checks import account_is_bootstrapped, ami_releases_exist
 
@@ -162,9 +163,50 @@ def test_a_blocker_ends_it_before_the_question(
 def test_a_failed_deletion_ends_with_3(account: StubbedAccount, command: Command, clock: Clock) -> None:
     answer_deletable(account)
     answer_deletion(account, "DELETE_FAILED")
+    account.answer_stack(status="DELETE_FAILED")
     code, out, err = command("destroy", "--yes")
     assert (code, out) == (3, "")
     assert "error: TrainingClusterStack is not deleted completely: DELETE_FAILED; fix it, and repeat\n" in err
+
+
+def test_what_is_in_the_vpc_is_listed_before_the_question(
+    account: StubbedAccount, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.answer_identity()
+    account.answer_stack({"Vpc": ("AWS::EC2::VPC", VPC)})
+    account.answer_no_stack("TrainingDataStack")
+    account.answer("cloudformation", "get_template", {"TemplateBody": '{"Resources": {}}'})
+    answer_vpc(account, groups=[{"GroupId": "sg-9", "GroupName": "theirs"}])
+    monkeypatch.setattr("sys.stdin", StringIO("n\n"))
+    code, _, err = command("destroy")
+    assert code == 1
+    assert err.startswith(
+        "deletes TrainingClusterStack in us-west-2: 1 resources\n"
+        "in its VPC, and not the stack's:\n"
+        "  sg-9 (security group theirs): remove it with 'aws ec2 delete-security-group --group-id sg-9 --region "
+        "us-west-2'\n"
+        "nothing stays\n"
+    )
+    account.all_asked()
+
+
+def test_the_access_entries_of_node_roles_go_after_the_stack(
+    account: StubbedAccount, command: Command, clock: Clock
+) -> None:
+    account.answer_identity()
+    account.answer_stack({"Gpu": ("AWS::EKS::Nodegroup", "shared/gpu"), "Role": ("AWS::IAM::Role", "nodes")})
+    account.answer_no_stack("TrainingDataStack")
+    account.answer("cloudformation", "get_template", {"TemplateBody": '{"Resources": {}}'})
+    role = "arn:aws:iam::111122223333:role/nodes"
+    account.answer("eks", "list_access_entries", {"accessEntries": [role]})
+    account.answer("eks", "describe_access_entry", {"accessEntry": {"type": "EC2_LINUX"}})
+    answer_deletion(account)
+    account.answer("eks", "delete_access_entry", {})
+    code, _, err = command("destroy", "--yes")
+    assert code == 0
+    assert f"with it the access entry of {role} in shared\n" in err
+    assert err.endswith(f"removed the access entry of {role} from shared\n")
+    account.all_asked()
 
 
 def test_a_stack_that_does_not_exist_is_named(account: StubbedAccount, command: Command) -> None:

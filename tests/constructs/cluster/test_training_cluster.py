@@ -128,13 +128,32 @@ def test_gpus_are_monitored_on_tainted_nodes_too(template: assertions.Template) 
 
 def test_broken_system_nodes_are_replaced_one_by_one(template: assertions.Template) -> None:
     (nodes,) = properties(template, "AWS::EKS::Nodegroup")
-    assert nodes["NodeRepairConfig"] == {"Enabled": True, "MaxParallelNodesRepairedCount": 1}
+    latched = {
+        "NodeMonitoringCondition": "NetworkingReady",
+        "NodeUnhealthyReason": "IPAMDNotReady",
+        "RepairAction": "NoAction",
+        "MinRepairWaitTimeMins": 10,
+    }
+    assert nodes["NodeRepairConfig"] == {
+        "Enabled": True,
+        "MaxParallelNodesRepairedCount": 1,
+        "NodeRepairConfigOverrides": [latched],
+    }
     assert nodes["ScalingConfig"] == {"MinSize": 2, "DesiredSize": 2, "MaxSize": 3}
 
 
 def test_an_update_starts_a_system_node_before_it_stops_another(template: assertions.Template) -> None:
     (nodes,) = properties(template, "AWS::EKS::Nodegroup")
     assert nodes["UpdateConfig"] == {"MaxUnavailable": 1, "UpdateStrategy": "DEFAULT"}
+
+
+@pytest.mark.parametrize("protection", [True, False])
+def test_eks_protects_the_cluster_where_asked_to(protection: bool, template: assertions.Template) -> None:
+    (cluster,) = properties(template, "AWS::EKS::Cluster")
+    assert "DeletionProtection" not in cluster
+    # False is a value too: CloudFormation may leave what a template no longer names.
+    (protected,) = properties(synthesize(deletion_protection=protection), "AWS::EKS::Cluster")
+    assert protected["DeletionProtection"] is protection
 
 
 def test_no_node_reads_s3(template: assertions.Template) -> None:

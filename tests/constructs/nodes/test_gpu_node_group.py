@@ -155,7 +155,13 @@ def test_every_option_reaches_the_template(site: Site) -> None:
                 "NodeUnhealthyReason": "NvidiaXID64Error",
                 "RepairAction": "Replace",
                 "MinRepairWaitTimeMins": 5,
-            }
+            },
+            {
+                "NodeMonitoringCondition": "NetworkingReady",
+                "NodeUnhealthyReason": "IPAMDNotReady",
+                "RepairAction": "NoAction",
+                "MinRepairWaitTimeMins": 10,
+            },
         ],
     }
     data = launch_template(made)

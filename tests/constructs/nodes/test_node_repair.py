@@ -19,7 +19,23 @@ def test_repair_can_be_off() -> None:
 def test_a_count_replaces_the_default() -> None:
     found = NodeRepair(max_parallel_nodes_repaired_count=4, overrides=()).to_property()
     assert (found.enabled, found.max_parallel_nodes_repaired_count) == (True, 4)
-    assert found.node_repair_config_overrides is None
+
+
+def actions(repair: NodeRepair) -> list[tuple[str, str, str]]:
+    overrides: Any = repair.to_property().node_repair_config_overrides
+    return [(each.node_monitoring_condition, each.node_unhealthy_reason, each.repair_action) for each in overrides]
+
+
+def test_an_alarm_that_one_line_of_a_log_raises_for_good_leads_to_no_repair() -> None:
+    latched = ("NetworkingReady", "IPAMDNotReady", "NoAction")
+    assert actions(NodeRepair()) == [latched]
+    gpu = ("AcceleratedHardwareReady", "NvidiaXID64Error", "Replace")
+    assert actions(NodeRepair(overrides=[NodeRepairOverride(**XID)])) == [gpu, latched]
+
+
+def test_the_user_decides_of_that_alarm_too() -> None:
+    own = NodeRepairOverride(condition="NetworkingReady", reason="IPAMDNotReady", action="Replace", min_wait_minutes=60)
+    assert actions(NodeRepair(overrides=[own])) == [("NetworkingReady", "IPAMDNotReady", "Replace")]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from training_workloads.cli.cluster_output import (
     short_time,
 )
 from training_workloads.cli.commands import Command
+from training_workloads.cli.node_history import read_ended_nodes
 from training_workloads.cli.parameters import (
     NUMBER,
     WHOLE_NUMBER,
@@ -215,7 +216,7 @@ def list_all(all_namespaces: bool, context: str | None, namespace: str | None, a
 def status(name: str, context: str | None, namespace: str | None, as_json: bool) -> None:
     """Show the state of a job, its reason, and its pods."""
     with session(context, namespace) as cluster:
-        report = report_job(cluster, name)
+        report = report_job(cluster, name, read_ended_nodes)
     if as_json:
         print_json(report)
     else:

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.ended_nodes import EndedNode
 from training_workloads.cluster.failures import ClusterError
 from training_workloads.cluster.job_summaries import JobSummary, PodSummary
 from training_workloads.cluster.job_warnings import JobWarning
@@ -166,7 +168,8 @@ def print_report(report: JobReport) -> None:
         say("")
         print_table(["POD", "ROLE", "STATE", "READY", "RESTARTS", "NODE"], [_pod_row(*each) for each in pods])
     reasons = [f"{pod.name}: {pod.why}" for _, pod in pods if pod.why]
-    if lines := [*reasons, *(_warning_line(each, now) for each in report.warnings)]:
+    warnings = [_warning_line(each, now) for each in report.warnings]
+    if lines := [*reasons, *warnings, *map(partial(_ended_line, now=now), report.ended_nodes)]:
         say("", *lines)
     if report.hints:
         say("", *(f"hint: {text}" for text in report.hints))
@@ -179,6 +182,10 @@ def _pod_row(role: str, pod: PodSummary) -> list[str]:
 def _warning_line(warning: JobWarning, now: datetime) -> str:
     times = f" (x{warning.count})" if warning.count > 1 else ""
     return f"{short_time(now - warning.at)} ago, {warning.about}: {warning.reason}{times}: {warning.message}"
+
+
+def _ended_line(node: EndedNode, now: datetime) -> str:
+    return f"{short_time(now - node.at)} ago, node {node.instance} of {node.group} was ended by {node.who}"
 
 
 def job_sentence(job: JobSummary) -> str:

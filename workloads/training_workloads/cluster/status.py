@@ -1,10 +1,12 @@
 """The report of `status` on a job: the job, its pods, its network and speed, the warnings about it, and hints."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from training_workloads.cluster.client import Cluster
+from training_workloads.cluster.ended_nodes import EndedNode, NodesOfJob, has_lost_pods, nodes_of_job
 from training_workloads.cluster.hints import Evidence, find_hints, find_undecodable
 from training_workloads.cluster.job_summaries import SUCCEEDED, JobSummary, PodSummary, moment
 from training_workloads.cluster.job_warnings import JobWarning, job_warnings
@@ -17,6 +19,7 @@ from training_workloads.mpijob.programs import COST_LINE, PROGRESS_SPEED
 __all__ = ["JobCost", "JobReport", "JobSpeed", "report_job"]
 
 _LAST_WARNINGS = 5
+_LAST_ENDED_NODES = 5
 
 # The ranks print a line at most every ten seconds; between two of them other programs and NCCL may print.
 _LAST_LINES = 500
@@ -73,6 +76,7 @@ class JobReport:
         speed: Images per second, measured and predicted; `None` where neither is known.
         cost: Its cost; `None` without a cap, or before its workers answer.
         warnings: The last warnings, oldest first.
+        ended_nodes: The last nodes that ended in its node groups while it ran, oldest first, where it lost pods.
         hints: The remedy of each known cause, the first cause first.
     """
 
@@ -83,11 +87,16 @@ class JobReport:
     speed: JobSpeed | None
     cost: JobCost | None
     warnings: tuple[JobWarning, ...]
+    ended_nodes: tuple[EndedNode, ...]
     hints: tuple[str, ...]
 
 
-def report_job(cluster: Cluster, name: str) -> JobReport:
-    """Return the job of a name with its pods, network, speed, warnings and hints.
+#: Reads the ended nodes from the account of the nodes; nothing where that cannot be asked.
+ReadEndedNodes = Callable[[NodesOfJob], tuple[EndedNode, ...]]
+
+
+def report_job(cluster: Cluster, name: str, read_ended_nodes: ReadEndedNodes) -> JobReport:
+    """Return the job of a name with its pods, network, speed, warnings, ended nodes and hints.
 
     Raises:
         InputError: There is no such job.
@@ -103,8 +112,14 @@ def report_job(cluster: Cluster, name: str) -> JobReport:
         speed=_speed(job, speed),
         cost=cost,
         warnings=warnings[-_LAST_WARNINGS:],
+        ended_nodes=_ended_nodes(cluster, job, read_ended_nodes)[-_LAST_ENDED_NODES:],
         hints=_hints(cluster, job, warnings),
     )
+
+
+def _ended_nodes(cluster: Cluster, job: ClusterJob, read: ReadEndedNodes) -> tuple[EndedNode, ...]:
+    nodes = nodes_of_job(cluster, job) if has_lost_pods(job) else None
+    return read(nodes) if nodes else ()
 
 
 def _hints(cluster: Cluster, job: ClusterJob, warnings: tuple[JobWarning, ...]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ class TrainingDataStack(cdk.Stack):
 
     def __init__(self, app: cdk.App, config: ClusterConfig) -> None:
         """Define the stack."""
-        super().__init__(app, "TrainingDataStack")
+        super().__init__(app, "TrainingDataStack", termination_protection=config.deletion_protection)
         self.key = TrainingKey(self, "Key")
         self.bucket = TrainingBucket(self, "Bucket", encryption_key=self.key)
         self.repository = ImageRepository(self, "Images", encryption_key=self.key)
@@ -46,7 +46,7 @@ class TrainingClusterStack(cdk.Stack):
 
     def __init__(self, app: cdk.App, data: TrainingDataStack, config: ClusterConfig) -> None:
         """Define the stack."""
-        super().__init__(app, "TrainingClusterStack")
+        super().__init__(app, "TrainingClusterStack", termination_protection=config.deletion_protection)
         # CDK omits "Default" from the names of outputs.
         CompleteTrainingCluster(self, "Default", config=config, bucket=data.bucket, encryption_key=data.key)
 
