@@ -32,7 +32,13 @@ def build(config: ClusterConfig, app: cdk.App | None = None) -> cdk.App:
     """
     app = app or cdk.App()
     data = TrainingDataStack(
-        app, "TrainingDataStack", monthly_budget_usd=config.monthly_budget_usd, email=config.alarm_email
+        app,
+        "TrainingDataStack",
+        monthly_budget_usd=config.monthly_budget_usd,
+        email=config.alarm_email,
+        existing_bucket=config.existing_bucket,
+        existing_key=config.existing_key,
+        existing_repository=config.existing_repository,
     )
     TrainingClusterStack(app, "TrainingClusterStack", config=config, bucket=data.bucket, encryption_key=data.key)
     if config.sagemaker:

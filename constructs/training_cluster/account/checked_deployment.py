@@ -72,6 +72,17 @@ class Deployment:
         """The stack with the bucket and the images, if it is deployed."""
         return find_stack(self.account, self.data_stack)
 
+    @property
+    def bucket_name(self) -> str | None:
+        """The bucket of the data; None before the data stack is deployed, unless the configuration names it."""
+        return self.config.existing_bucket or (self.data.outputs.get("BucketName") if self.data else None)
+
+    @property
+    def repository_name(self) -> str | None:
+        """The repository of the images, as `bucket_name`."""
+        address = self.data.outputs.get("ImageRepositoryUri", "") if self.data else ""
+        return self.config.existing_repository or address.partition("/")[2] or None
+
     @cached_property
     def existing_lustre(self) -> dict[str, Any] | None:
         """FSx's description of the file system of `existing_lustre`; None without one."""

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from training_cluster.account import (
     existing_checks,
+    existing_data_checks,
     image_checks,
     lustre_checks,
     quota_checks,
@@ -43,6 +44,9 @@ CHECKS: tuple[Check, ...] = (
     existing_checks.existing_subnets_have_a_way_out,
     existing_checks.existing_lustre_can_be_mounted,
     existing_checks.existing_efs_can_be_mounted,
+    existing_data_checks.existing_bucket_fits,
+    existing_data_checks.existing_key_fits,
+    existing_data_checks.existing_repository_fits,
     zone_checks.subnets_have_addresses,
     image_checks.images_are_in_ecr,
     lustre_checks.data_set_fits_on_lustre,

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from training_cluster.cluster.access import PublicCidrs, public_access_is_limited
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
+from training_cluster.config.existing_data import ExistingDataConfig, key_is_of_the_region
 from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, SageMakerConfig, SiteConfig
 from training_cluster.identity.job_identity import JobIdentitySpec
 from training_cluster.identity.principal_arns import PrincipalArns
@@ -70,7 +71,7 @@ _TeamName = Annotated[str, Checked(_name, DNS_LABEL, DNS_LABEL_RULE, typed=True)
 _ServiceAccountName = Annotated[str, Checked(_name, DNS_LABEL, DNS_LABEL_RULE, typed=True)]
 
 
-class ClusterConfig(SiteConfig):
+class ClusterConfig(ExistingDataConfig, SiteConfig):
     """The configuration of one cluster.
 
     Attributes:
@@ -198,6 +199,12 @@ def mirror_is_of_the_partition(config: ClusterConfig) -> Problems:
     region = _region(config)
     if region and config.mirror is not None:
         yield from mirror_in_partition("mirror", config.mirror, region)
+
+
+@ClusterConfig.rule
+def existing_key_is_of_the_region(config: ClusterConfig) -> Problems:
+    """The services of a region use its keys only."""
+    yield from key_is_of_the_region(config.existing_key, _region(config))
 
 
 @ClusterConfig.rule

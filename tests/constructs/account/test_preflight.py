@@ -34,6 +34,16 @@ from training_workloads.aws.errors import AwsError, RejectionError, UnreachableE
 RESERVED = {"capacity_reservation_id": "cr-0123456789abcdef0", "availability_zones": ["us-west-2a", "us-west-2b"]}
 EXISTING = {"existing_vpc": EXISTING_VPC, "existing_lustre": EXISTING_LUSTRE, "existing_efs": EXISTING_EFS}
 
+KEY = "arn:aws:kms:us-west-2:111122223333:key/01234567-89ab-cdef-0123-456789abcdef"
+
+#: Where IAM's name of an action is not that of the operation.
+ACTIONS = {
+    "s3:ListObjectsV2": "s3:ListBucket",
+    "s3:GetBucketEncryption": "s3:GetEncryptionConfiguration",
+    "s3:GetBucketNotificationConfiguration": "s3:GetBucketNotification",
+    "s3:GetPublicAccessBlock": "s3:GetBucketPublicAccessBlock",
+}
+
 #: The first request of each check, the action that it needs, and the configuration with which it is made.
 FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "zones_are_of_the_region": ("ec2", "describe_availability_zones", "ec2:DescribeAvailabilityZones", {}),
@@ -85,6 +95,14 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "describe_file_systems",
         "elasticfilesystem:DescribeFileSystems",
         EXISTING,
+    ),
+    "existing_bucket_fits": ("s3", "get_bucket_location", "s3:GetBucketLocation", {"existing_bucket": "my-data"}),
+    "existing_key_fits": ("kms", "describe_key", "kms:DescribeKey", {"existing_key": KEY}),
+    "existing_repository_fits": (
+        "ecr",
+        "describe_repositories",
+        "ecr:DescribeRepositories",
+        {"existing_repository": "images"},
     ),
     "stack_can_be_updated": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "kubernetes_release_is_the_next_one": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
@@ -178,7 +196,7 @@ def actions(*modules: ModuleType) -> set[str]:
     names = {"service-quotas": "servicequotas", "efs": "elasticfilesystem"}
     found = {f"{names.get(service, service)}:{operation.title().replace('_', '')}" for service, operation in calls}
     # No policy can deny the question who one is.
-    return {each.replace("s3:ListObjectsV2", "s3:ListBucket") for each in found - {"sts:GetCallerIdentity"}}
+    return {ACTIONS.get(each, each) for each in found - {"sts:GetCallerIdentity"}}
 
 
 def test_the_page_lists_every_permission(root: Path) -> None:
