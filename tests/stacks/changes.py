@@ -77,6 +77,7 @@ _QUEUED = {"node_groups.gpu.min_size": 4, "node_groups.other.min_size": 1}
 CHANGES = [
     of_group("instance_type", "p5.48xlarge", "new"),
     of_group("capacity_type", "SPOT", "new"),
+    of_group("placement_group", "my-group", "nodes"),
     of_group("placement_group", False, "new"),
     of_group("efa", False, "new"),
     of_group("availability_zone", "us-east-1b", "new"),

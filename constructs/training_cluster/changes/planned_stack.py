@@ -37,6 +37,7 @@ _KEYS: dict[str, dict[str, str]] = {
     _TEMPLATE: {
         "LaunchTemplateData/BlockDeviceMappings": "node_groups.{}.root_volume_…",
         "LaunchTemplateData/CapacityReservationSpecification": "node_groups.{}.capacity_reservation_id",
+        "LaunchTemplateData/Placement": "node_groups.{}.placement_group",
         "LaunchTemplateData/UserData": "node_groups.{}.fast_image_pull",
         "LaunchTemplateData/TagSpecifications": "tags of the app",
     },

@@ -18,6 +18,7 @@ from training_cluster.network.addresses import private_subnet_prefix, usable_add
 from training_cluster.network.training_network import DEFAULT_ZONES, region_of
 from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.gpu_node_group import node_group_label
+from training_cluster.nodes.node_placement import reservation_group_region
 from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
 from training_cluster.platform.job_queue import JobQueueSpec, fits_a_topology, valid_flavor
 from training_cluster.platform.pre_pulled_images import Images
@@ -311,6 +312,22 @@ def reserved_capacity_names_its_zone(config: ClusterConfig) -> Problems:
                 given=group.capacity_reservation_id,
                 allowed="availability_zones is empty",
                 fix="name two zones there, the zone of the reservation first",
+                related=(("availability_zones",),),
+            )
+
+
+@ClusterConfig.rule
+def reservation_groups_are_of_the_region(config: ClusterConfig) -> Problems:
+    """A resource group holds the reservations of its region."""
+    region = _region(config)
+    for name, group in config.node_groups.items():
+        found = reservation_group_region(group.capacity_reservation_id)
+        if found and region and found != region:
+            yield Problem(
+                path=("node_groups", name, "capacity_reservation_id"),
+                given=group.capacity_reservation_id,
+                allowed=f"availability_zones are of {region}",
+                fix=f"give a resource group of {region}, or the zones of {found}",
                 related=(("availability_zones",),),
             )
 

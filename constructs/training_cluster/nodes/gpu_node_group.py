@@ -94,7 +94,8 @@ class GpuNodeGroup(Construct):
         name: Value of the nodes' label `training-cluster/node-group`, by which jobs select them: the id.
         node_group: The EKS node group.
         launch_template: Interfaces, placement, reservation, disks, user data and metadata access.
-        placement_group: Where EC2 puts the nodes close to each other; None where a reservation decides that.
+        placement_group: Where EC2 puts the nodes close to each other, a new or an existing one; None where a
+            reservation decides that.
         efa_security_group: The group of the EFA interfaces, which all node groups of the cluster share; None where the
             nodes have no EFA.
     """
@@ -161,9 +162,12 @@ class GpuNodeGroup(Construct):
                 "the autoscaler starts the nodes",
             )
 
-    def _placement_group(self) -> ec2.PlacementGroup | None:
+    def _placement_group(self) -> ec2.IPlacementGroup | None:
         if not self.spec.in_placement_group:
             return None
+        if isinstance(self.spec.placement_group, str):
+            name = self.spec.placement_group
+            return ec2.PlacementGroup.from_placement_group_name(self._nodes, "PlacementGroup", name)
         return ec2.PlacementGroup(self._nodes, "PlacementGroup", strategy=ec2.PlacementGroupStrategy.CLUSTER)
 
     def _efa_group(self, cluster: eks.ICluster | eks.Cluster) -> ec2.SecurityGroup | None:
@@ -269,10 +273,11 @@ class GpuNodeGroup(Construct):
         template = ec2.CfnLaunchTemplate
         if self.spec.capacity_reservation_id is None:
             return None
+        target = "capacity_reservation_resource_group_arn" if self.spec.reservation_group else "capacity_reservation_id"
         # A target and no preference: EC2 accepts one of the two.
         return template.CapacityReservationSpecificationProperty(
             capacity_reservation_target=template.CapacityReservationTargetProperty(
-                capacity_reservation_id=self.spec.capacity_reservation_id
+                **{target: self.spec.capacity_reservation_id}
             )
         )
 

@@ -70,6 +70,18 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "ec2:DescribeCapacityReservations",
         RESERVED,
     ),
+    "reservation_groups_fit_the_node_groups": (
+        "resource-groups",
+        "get_group_configuration",
+        "resource-groups:GetGroupConfiguration",
+        RESERVED | {"capacity_reservation_id": "arn:aws:resource-groups:us-west-2:111122223333:group/training"},
+    ),
+    "placement_groups_exist": (
+        "ec2",
+        "describe_placement_groups",
+        "ec2:DescribePlacementGroups",
+        {"placement_group": "my-group"},
+    ),
     "ami_releases_exist": ("ssm", "get_parameter", "ssm:GetParameter", {}),
     "account_is_bootstrapped": ("ssm", "get_parameter", "ssm:GetParameter", {}),
     "subnets_have_addresses": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),

@@ -16,6 +16,7 @@ from training_cluster.config import (
 from training_workloads import InputError
 
 ZONES = ("us-east-1a", "us-east-1b")
+RESOURCE_GROUP = "arn:aws:resource-groups:us-west-2:111122223333:group/training"
 MIRROR = "111122223333.dkr.ecr.us-east-1.amazonaws.com/mirror"
 
 VPC = ExistingVpcConfig(
@@ -192,6 +193,11 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
         {"node_groups": group(capacity_reservation_id="cr-0123456789abcdef0")},
         "'node_groups.gpu.capacity_reservation_id' is 'cr-0123456789abcdef0', but availability_zones is empty; name "
         "two zones there, the zone of the reservation first",
+    ),
+    (
+        {"node_groups": group(capacity_reservation_id=RESOURCE_GROUP), "availability_zones": ZONES},
+        f"'node_groups.gpu.capacity_reservation_id' is '{RESOURCE_GROUP}', but availability_zones are of us-east-1; "
+        "give a resource group of us-east-1, or the zones of us-west-2",
     ),
     (
         {"node_groups": group(max_size=100), "vpc_cidr": "10.0.0.0/20"},
