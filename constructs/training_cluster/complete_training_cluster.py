@@ -12,7 +12,7 @@ from constructs import Construct
 from training_cluster.checks import Bucket, Key
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.config import ClusterConfig
-from training_cluster.imported_site import imported_efs, imported_lustre, imported_vpc
+from training_cluster.imported_site import imported_efs, imported_lustre, imported_role, imported_vpc, limit_roles
 from training_cluster.monitoring.cost import CostEstimate, hourly_cost
 from training_cluster.network.endpoints import service_names
 from training_cluster.network.training_network import TrainingNetwork, private_subnets
@@ -59,6 +59,8 @@ class CompleteTrainingCluster(Construct):
             config: Everything that can be chosen. Its `monthly_budget_usd` has no effect here: `TrainingDataStack`, or
                 a `TrainingBudget` of your own, defines the budget, because it outlives a cluster. Nor has its
                 `sagemaker`: see `CompleteSageMakerTraining`.
+                `existing_bucket`, `existing_key` and `existing_repository`: import them. `permissions_boundary` limits
+                every role of the stack.
             bucket: The bucket of datasets, checkpoints and results.
             encryption_key: Key of secrets, volumes, file systems and logs. Default: the services' own keys.
 
@@ -67,6 +69,7 @@ class CompleteTrainingCluster(Construct):
         """
         super().__init__(scope, id)
         self.config, self._key = config, encryption_key
+        limit_roles(Stack.of(self), config.permissions_boundary)
         self.network = self._network()
         self.cluster = self._add_cluster()
         self.node_groups = {
@@ -186,6 +189,8 @@ class CompleteTrainingCluster(Construct):
             allow_any_address=self.config.allow_any_address,
             admin_arns=self.config.admin_arns,
             encryption_key=self._key,
+            cluster_role=imported_role(self, "ClusterRole", self.config.cluster_role),
+            node_role=imported_role(self, "NodeRole", self.config.node_role),
             efs=self.config.efs or self.config.existing_efs is not None,
         )
 

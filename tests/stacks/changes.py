@@ -146,6 +146,16 @@ CHANGES = [
         lost_export="Key961B73FD",
     ),
     Change(key="existing_repository", after={"existing_repository": "images"}, lost_export="Images2D38C313"),
+    of_cluster("permissions_boundary", "arn:aws:iam::111122223333:policy/Boundary"),
+    # CloudFormation replaces the cluster, which has a fixed name: it rejects that.
+    of_cluster("cluster_role", "arn:aws:iam::111122223333:role/Cluster"),
+    Change(
+        key="node_role",
+        after={"node_role": "arn:aws:iam::111122223333:role/Nodes"},
+        gpu="replaced",
+        other="replaced",
+        system="replaced",
+    ),
     of_cluster("efs", True),
     of_cluster("vpc_cidr", "10.1.0.0/16"),
     of_cluster("nat", False, mirror=MIRROR),

@@ -11,7 +11,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 from pydantic import Field
 
-from training_cluster.checks import Key, Vpc
+from training_cluster.checks import Key, Role, Vpc
 from training_cluster.cluster.access import PublicCidrs, administration, public_access_is_limited
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.cluster_methods import ClusterMethods
@@ -52,6 +52,8 @@ class TrainingClusterProps(Spec):
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
         encryption_key: Key of Kubernetes' secrets, the nodes' volumes and the logs; the policy of `TrainingKey`
             allows all services that use it. Default: keys of the services.
+        cluster_role: Role of the control plane. Default: a new one.
+        node_role: Role of all nodes. Default: a new one for each node group.
         efs: Whether volumes on EFS are used; adds its driver.
     """
 
@@ -61,6 +63,8 @@ class TrainingClusterProps(Spec):
     allow_any_address: bool = False
     admin_arns: PrincipalArns = ()
     encryption_key: Key | None = None
+    cluster_role: Role | None = None
+    node_role: Role | None = None
     efs: bool = False
 
 
@@ -98,10 +102,15 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         self.control_plane_logs = log_group(scope, f"{id}Logs", key=encryption_key, name=f"/aws/eks/{name}/cluster")
         subnets = ec2.SubnetSelection(subnets=private_subnets(vpc))
         options = _options(release, props.public_access_cidrs, encryption_key)
-        places: dict[str, Any] = {"cluster_name": name, "vpc": vpc, "vpc_subnets": [subnets]}
+        places: dict[str, Any] = {
+            "cluster_name": name,
+            "vpc": vpc,
+            "vpc_subnets": [subnets],
+            "role": props.cluster_role,
+        }
         super().__init__(scope, id, kubectl_provider_options=self.kubectl_provider_options, **places, **options)
         self.kubernetes_version = self.node_version = release
-        self.encryption_key = encryption_key
+        self.encryption_key, self.node_role = encryption_key, props.node_role
         warn_of_the_end_of_support(self, release)
         self._keep_logs_behind_the_cluster()
         self._suppress_findings()
@@ -146,6 +155,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             subnets=subnets,
             kubernetes_version=self.kubernetes_version,
             encryption_key=self.encryption_key,
+            node_role=self.node_role,
         )
         nodes.node.add_dependency(self.network_addons)
         self.system_nodes = nodes.node_group

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from training_cluster.cluster.access import PublicCidrs, public_access_is_limited
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_cluster.config.existing_data import ExistingDataConfig, key_is_of_the_region
+from training_cluster.config.role_config import RoleConfig
 from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, SageMakerConfig, SiteConfig
 from training_cluster.identity.job_identity import JobIdentitySpec
 from training_cluster.identity.principal_arns import PrincipalArns
@@ -72,7 +73,7 @@ _TeamName = Annotated[str, Checked(_name, DNS_LABEL, DNS_LABEL_RULE, typed=True)
 _ServiceAccountName = Annotated[str, Checked(_name, DNS_LABEL, DNS_LABEL_RULE, typed=True)]
 
 
-class ClusterConfig(ExistingDataConfig, SiteConfig):
+class ClusterConfig(RoleConfig, ExistingDataConfig, SiteConfig):
     """The configuration of one cluster.
 
     Attributes:

@@ -7,6 +7,7 @@ from typing import Annotated, cast
 from aws_cdk import Annotations, Fn, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
@@ -125,7 +126,7 @@ class GpuNodeGroup(Construct):
         self.placement_group = self._placement_group()
         self.efa_security_group = props.efa_security_group or self._efa_group(cluster)
         self.launch_template = self._launch_template(cluster, props.encryption_key or ours.encryption_key)
-        self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version)
+        self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version, ours.node_role)
         after_network_addons(self, cluster)
         self._warn_of_a_type_that_ec2_does_not_offer(subnet)
         self._register(ours)
@@ -192,7 +193,9 @@ class GpuNodeGroup(Construct):
     def _tags(self) -> dict[str, str]:
         return scale_from_zero_tags(node_devices(self.spec.instance, efa=bool(self.spec.efa_interfaces)))
 
-    def _node_group(self, cluster: eks.ICluster, subnet: ec2.ISubnet, version: str | None) -> eks.Nodegroup:
+    def _node_group(
+        self, cluster: eks.ICluster, subnet: ec2.ISubnet, version: str | None, role: iam.IRole | None
+    ) -> eks.Nodegroup:
         spec = self.spec
         group = eks.Nodegroup(
             self._nodes,
@@ -210,6 +213,7 @@ class GpuNodeGroup(Construct):
             labels=self._labels,
             taints=[eks.TaintSpec(key=GPU_TAINT_KEY, value=_TAINT_VALUE, effect=_TAINT_EFFECT)],
             tags=self._tags,
+            node_role=role,
             launch_template_spec=eks.LaunchTemplateSpec(
                 id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
             ),

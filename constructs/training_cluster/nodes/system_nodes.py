@@ -2,6 +2,7 @@
 
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
@@ -47,6 +48,7 @@ class SystemNodes(Construct):
         subnets: ec2.SubnetSelection,
         kubernetes_version: str,
         encryption_key: kms.IKey | None = None,
+        node_role: iam.IRole | None = None,
     ) -> None:
         """Define the nodes.
 
@@ -56,6 +58,7 @@ class SystemNodes(Construct):
             kubernetes_version: Release of the nodes, the cluster's.
             encryption_key: Key of the root volumes; its policy must allow EC2 Auto Scaling, as that of `TrainingKey`
                 does. Default: the account's key for EBS.
+            node_role: Role of the nodes. Default: a new one.
         """
         super().__init__(scope, id)
         nodes = Construct(self, node_identity(SYSTEM_INSTANCE_TYPE))
@@ -70,6 +73,7 @@ class SystemNodes(Construct):
             desired_size=SYSTEM_NODES,
             max_size=MOST_SYSTEM_NODES,
             subnets=subnets,
+            node_role=node_role,
             launch_template_spec=eks.LaunchTemplateSpec(
                 id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
             ),

@@ -116,6 +116,13 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "ecr:DescribeRepositories",
         {"existing_repository": "images"},
     ),
+    "existing_roles_fit": ("iam", "get_role", "iam:GetRole", {"node_role": "arn:aws:iam::111122223333:role/Nodes"}),
+    "permissions_boundary_exists": (
+        "iam",
+        "get_policy",
+        "iam:GetPolicy",
+        {"permissions_boundary": "arn:aws:iam::111122223333:policy/Boundary"},
+    ),
     "stack_can_be_updated": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "kubernetes_release_is_the_next_one": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "no_job_holds_an_update": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
