@@ -17,13 +17,12 @@ from training_cluster.monitoring.cost import CostEstimate, hourly_cost
 from training_cluster.network.endpoints import service_names
 from training_cluster.network.training_network import TrainingNetwork, private_subnets
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
-from training_cluster.nodes.system_nodes import SYSTEM_NODES
 from training_cluster.storage.elastic_file_system import ElasticVolume
 from training_cluster.storage.lustre_file_system import LustreFileSystem, LustreFileSystemBase
 from training_cluster.storage.lustre_spec import LustreSpec
 from training_cluster.storage.lustre_volume import LustreVolume
+from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.lustre import lustre_throughput_mbps
-from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
 from training_workloads.keywords import checked
 from training_workloads.planning.storage_sizing import IMAGENET_BYTES_PER_IMAGE
@@ -191,6 +190,8 @@ class CompleteTrainingCluster(Construct):
             encryption_key=self._key,
             cluster_role=imported_role(self, "ClusterRole", self.config.cluster_role),
             node_role=imported_role(self, "NodeRole", self.config.node_role),
+            system_nodes=self.config.system_nodes,
+            addon_versions=self.config.addon_versions,
             efs=self.config.efs or self.config.existing_efs is not None,
         )
 
@@ -210,10 +211,14 @@ class CompleteTrainingCluster(Construct):
         specs = [group.spec for group in self.node_groups.values()]
         deployed = self._cost((spec, spec.desired) for spec in specs)
         largest = self._cost((spec, spec.maximum) for spec in specs)
-        return f"{deployed.total} as deployed; with every node group at its max_size, On-Demand, {largest}"
+        system = self.config.system_nodes
+        missing = f"; not included: {system.min_size} x {system.instance_type}, whose price is not in the catalog"
+        text = f"{deployed.total} as deployed; with every node group at its max_size, On-Demand, {largest}"
+        return text if system.instance_type in INSTANCE_TYPES else text + missing
 
     def _cost(self, sizes: Iterable[tuple[GpuNodeGroupSpec, int]]) -> CostEstimate:
-        nodes = Counter({SYSTEM_INSTANCE_TYPE: SYSTEM_NODES})
+        system = self.config.system_nodes
+        nodes = Counter({system.instance_type: system.min_size} if system.instance_type in INSTANCE_TYPES else {})
         for spec, size in sizes:
             nodes[spec.instance_type] += size
         return hourly_cost(

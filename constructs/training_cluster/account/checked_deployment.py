@@ -20,8 +20,6 @@ from training_cluster.account.lustre_state import find_lustre
 from training_cluster.config import ClusterConfig, GpuNodeGroupConfig
 from training_cluster.network.training_network import DEFAULT_ZONES
 from training_cluster.nodes.gpu_node_group import node_group_label
-from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
-from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
 __all__ = ["Deployment", "Zone"]
 
@@ -164,8 +162,9 @@ class Deployment:
     @property
     def missing_system_nodes(self) -> int:
         """How many system nodes may still start."""
-        running = (count for kind, count in self.running.items() if kind.instance_type == SYSTEM_INSTANCE_TYPE)
-        return max(0, MOST_SYSTEM_NODES - sum(running))
+        wanted = self.config.system_nodes
+        running = (count for kind, count in self.running.items() if kind.instance_type == wanted.instance_type)
+        return max(0, wanted.maximum - sum(running))
 
     def without_data_stack(self, check: str) -> CheckResult:
         """Return the result of a check that needs the data stack, where it is not deployed."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from training_cluster.account import (
+    addon_checks,
     existing_checks,
     existing_data_checks,
     image_checks,
@@ -33,6 +34,7 @@ CHECKS: tuple[Check, ...] = (
     zone_checks.zones_are_of_the_region,
     zone_checks.zones_are_accepted_by_eks,
     zone_checks.zones_offer_the_instance_types,
+    zone_checks.zones_offer_the_system_nodes,
     quota_checks.vcpu_quotas_allow_the_nodes,
     quota_checks.network_interface_quota_allows_the_nodes,
     quota_checks.vpc_quotas_allow_the_network,
@@ -42,6 +44,7 @@ CHECKS: tuple[Check, ...] = (
     reservation_group_checks.reservation_groups_fit_the_node_groups,
     reservation_group_checks.placement_groups_exist,
     version_checks.ami_releases_exist,
+    addon_checks.addon_versions_are_offered,
     version_checks.account_is_bootstrapped,
     existing_checks.existing_vpc_has_the_subnets,
     existing_checks.existing_vpc_has_dns,

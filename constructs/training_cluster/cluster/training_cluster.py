@@ -22,6 +22,8 @@ from training_cluster.identity.principal_arns import PrincipalArns
 from training_cluster.log_group import log_group
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
+from training_cluster.nodes.system_nodes_spec import SystemNodesSpec
+from training_cluster.platform.cluster_addon import AddonVersions
 from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import children_of_type, suppress, suppress_implied_dependency, suppress_policy
 from training_workloads.catalog.versions import KUBERNETES_VERSION
@@ -54,6 +56,8 @@ class TrainingClusterProps(Spec):
             allows all services that use it. Default: keys of the services.
         cluster_role: Role of the control plane. Default: a new one.
         node_role: Role of all nodes. Default: a new one for each node group.
+        system_nodes: Type and number of the system nodes.
+        addon_versions: Versions of EKS's add-ons, by name. Default: those of the catalog for the release.
         efs: Whether volumes on EFS are used; adds its driver.
     """
 
@@ -65,6 +69,8 @@ class TrainingClusterProps(Spec):
     encryption_key: Key | None = None
     cluster_role: Role | None = None
     node_role: Role | None = None
+    system_nodes: SystemNodesSpec = SystemNodesSpec()
+    addon_versions: AddonVersions = Field(default={})
     efs: bool = False
 
 
@@ -111,10 +117,11 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         super().__init__(scope, id, kubectl_provider_options=self.kubectl_provider_options, **places, **options)
         self.kubernetes_version = self.node_version = release
         self.encryption_key, self.node_role = encryption_key, props.node_role
+        self.addon_versions = props.addon_versions
         warn_of_the_end_of_support(self, release)
         self._keep_logs_behind_the_cluster()
         self._suppress_findings()
-        self._add_system(subnets, efs=props.efs)
+        self._add_system(subnets, props)
         self.administrators = tuple(props.admin_arns)
         self._add_administrators(props.admin_arns)
 
@@ -143,7 +150,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             entry = f"Administrator{index}" if Token.is_unresolved(arn) else arn
             eks.AccessEntry(entries, entry, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
 
-    def _add_system(self, subnets: ec2.SubnetSelection, *, efs: bool) -> None:
+    def _add_system(self, subnets: ec2.SubnetSelection, props: TrainingClusterProps) -> None:
         cluster = self.as_cluster
         self.network_addons = add_network_addons(
             self, "NetworkAddons", cluster=cluster, kubernetes_version=self.kubernetes_version
@@ -154,13 +161,14 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             cluster=cluster,
             subnets=subnets,
             kubernetes_version=self.kubernetes_version,
+            spec=props.system_nodes,
             encryption_key=self.encryption_key,
             node_role=self.node_role,
         )
         nodes.node.add_dependency(self.network_addons)
         self.system_nodes = nodes.node_group
         self.node_addons = add_node_addons(
-            self, "NodeAddons", cluster=cluster, kubernetes_version=self.kubernetes_version, efs=efs
+            self, "NodeAddons", cluster=cluster, kubernetes_version=self.kubernetes_version, efs=props.efs
         )
         self.node_addons.node.add_dependency(nodes)
 

@@ -54,6 +54,12 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "ec2:DescribeInstanceTypeOfferings",
         {},
     ),
+    "zones_offer_the_system_nodes": (
+        "ec2",
+        "describe_instance_type_offerings",
+        "ec2:DescribeInstanceTypeOfferings",
+        {},
+    ),
     "vcpu_quotas_allow_the_nodes": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "network_interface_quota_allows_the_nodes": (
         "ec2",
@@ -83,6 +89,7 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         {"placement_group": "my-group"},
     ),
     "ami_releases_exist": ("ssm", "get_parameter", "ssm:GetParameter", {}),
+    "addon_versions_are_offered": ("eks", "describe_addon_versions", "eks:DescribeAddonVersions", {}),
     "account_is_bootstrapped": ("ssm", "get_parameter", "ssm:GetParameter", {}),
     "subnets_have_addresses": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "images_are_in_ecr": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),

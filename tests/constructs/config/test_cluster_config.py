@@ -200,6 +200,20 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
         "give a resource group of us-east-1, or the zones of us-west-2",
     ),
     (
+        {"addon_versions": {"vpc-cin": "v1.20.4-eksbuild.1"}},
+        "'addon_versions.vpc-cin' is 'v1.20.4-eksbuild.1', but no such add-on is used; did you mean vpc-cni?",
+    ),
+    (
+        {"addon_versions": {"vpc-cni": "1.20.4"}},
+        "'addon_versions.vpc-cni' is '1.20.4'; give a version of EKS, such as v1.20.4-eksbuild.1 (aws eks "
+        "describe-addon-versions --addon-name vpc-cni)",
+    ),
+    (
+        {"addon_versions": {"metrics-server": "v0.9.0-eksbuild.7"}},
+        "'addon_versions.metrics-server' is 'v0.9.0-eksbuild.7', but this cluster does not have the add-on; omit it, "
+        "or add the driver or the metrics server with its key (efs, ebs, metrics_server)",
+    ),
+    (
         {"node_groups": group(max_size=100), "vpc_cidr": "10.0.0.0/20"},
         "'vpc_cidr' is '10.0.0.0/20', but its subnets (/22) have 940 addresses for GPU nodes and their pods, and the "
         "node groups can take 2100 (gpu at max_size 100: 2100); give a larger range, fewer zones, or lower max_size",
