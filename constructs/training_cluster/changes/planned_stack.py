@@ -132,8 +132,13 @@ def _keys(change: ResourceChange, group: str) -> tuple[str, ...]:
     known = _KEYS.get(change.kind, {})
     own = [path for path in change.paths if path not in change.followed]
     return tuple(
-        key.format(group) for path in own for start, key in known.items() if f"{path}/".startswith(f"{start}/")
+        _of_group(key, group) for path in own for start, key in known.items() if f"{path}/".startswith(f"{start}/")
     )
+
+
+def _of_group(key: str, group: str) -> str:
+    """Return a key of a node group; that of the system nodes is in a section of its own."""
+    return key.replace("node_groups.{}", "system_nodes") if group == SYSTEM_GROUP else key.format(group)
 
 
 def group_name(change: ResourceChange) -> str:
