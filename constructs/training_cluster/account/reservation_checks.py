@@ -75,7 +75,8 @@ def _faults(deployment: Deployment, name: str, found: dict[str, Any]) -> Iterato
     if is_block(found) != (group.capacity_type == "CAPACITY_BLOCK"):
         right = "CAPACITY_BLOCK" if is_block(found) else "ON_DEMAND"
         yield f"set node_groups.{name}.capacity_type to {right}"
-    if (placed := placement_group_of(found)) and placed != group.placement_group:
+    placed = None if is_block(found) else placement_group_of(found)
+    if placed and placed != group.placement_group:
         yield f"set node_groups.{name}.placement_group to {placed}, in which the reservation was made"
 
 

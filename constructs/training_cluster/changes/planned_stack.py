@@ -137,7 +137,7 @@ def _keys(change: ResourceChange, group: str) -> tuple[str, ...]:
 
 
 def _of_group(key: str, group: str) -> str:
-    """Return a key of a node group; that of the system nodes is in a section of its own."""
+    """Return a key of a node group; that of the system nodes is in a separate section."""
     return key.replace("node_groups.{}", "system_nodes") if group == SYSTEM_GROUP else key.format(group)
 
 

@@ -181,3 +181,10 @@ def test_the_placement_group_of_a_reservation_is_named(placement: dict[str, str]
     (found,) = reservations_fit_the_node_groups(reserved(account, **placement))
     assert (found.state, found.remedy) == ("failed" if remedy else "ok", remedy)
     assert found.actual.endswith("2 of 2 free, in placement group my-group")
+
+
+def test_no_placement_group_is_set_for_a_capacity_block() -> None:
+    account = StubbedAccount()
+    answer(account, PlacementGroupArn=PLACED, ReservationType="capacity-block")
+    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
+    assert (found.state, found.remedy) == ("ok", "")
