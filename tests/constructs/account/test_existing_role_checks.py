@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from tests.constructs.account.stubbed_account import StubbedAccount, deployment
+from training_cluster.account.existing_role_checks import existing_roles_fit, permissions_boundary_exists
 from training_cluster.account.preflight import Check
-from training_cluster.account.role_checks import existing_roles_fit, permissions_boundary_exists
 
 NODES, CLUSTER = "arn:aws:iam::111122223333:role/eks/Nodes", "arn:aws:iam::111122223333:role/Cluster"
 BOUNDARY = "arn:aws:iam::111122223333:policy/Boundary"
