@@ -37,6 +37,10 @@ def build(config: ClusterConfig, app: cdk.App | None = None) -> cdk.App:
         monthly_budget_usd=config.monthly_budget_usd,
         email=config.alarm_email,
         termination_protection=config.deletion_protection,
+        permissions_boundary=_boundary(config),
+        existing_bucket=config.existing_bucket,
+        existing_key=config.existing_key,
+        existing_repository=config.existing_repository,
     )
     TrainingClusterStack(
         app,
@@ -54,8 +58,14 @@ def build(config: ClusterConfig, app: cdk.App | None = None) -> cdk.App:
             bucket=data.bucket,
             repository=data.repository,
             encryption_key=data.key,
+            permissions_boundary=_boundary(config),
         )
     return app
+
+
+def _boundary(config: ClusterConfig) -> cdk.PermissionsBoundary | None:
+    """Return the boundary of the roles of a stack; that of the cluster has it from its configuration."""
+    return cdk.PermissionsBoundary.from_arn(config.permissions_boundary) if config.permissions_boundary else None
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from aws_cdk import CfnResource, Reference, Token, Tokenization
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
@@ -32,6 +33,7 @@ __all__ = [
     "Mirror",
     "NamespaceNames",
     "Repository",
+    "Role",
     "RunningVersion",
     "SecurityGroup",
     "Subnet",
@@ -239,6 +241,7 @@ Bucket = Annotated[
     Checked(has, "bucket_arn", "give a bucket, such as a TrainingBucket or Bucket.from_bucket_name(...)"),
 ]
 Key = Annotated[kms.IKey, Checked(has, "key_arn", "give a key, such as a TrainingKey or Key.from_key_arn(...)")]
+Role = Annotated[iam.IRole, Checked(has, "role_arn", "give a role, such as Role.from_role_arn(..., mutable=False)")]
 Repository = Annotated[
     ecr.IRepository,
     Checked(

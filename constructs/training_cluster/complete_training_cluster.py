@@ -12,18 +12,17 @@ from constructs import Construct
 from training_cluster.checks import Bucket, Key
 from training_cluster.cluster.training_cluster import TrainingCluster
 from training_cluster.config import ClusterConfig
-from training_cluster.imported_site import imported_efs, imported_lustre, imported_vpc
-from training_cluster.monitoring.cost import CostEstimate, hourly_cost
+from training_cluster.imported_site import imported_efs, imported_lustre, imported_role, imported_vpc, limit_roles
+from training_cluster.monitoring.cost import CostEstimate, found_cost
 from training_cluster.network.endpoints import service_names
 from training_cluster.network.training_network import TrainingNetwork, private_subnets
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
-from training_cluster.nodes.system_nodes import SYSTEM_NODES, SYSTEM_VOLUME
+from training_cluster.nodes.system_nodes import SYSTEM_VOLUME
 from training_cluster.storage.elastic_file_system import ElasticVolume
 from training_cluster.storage.lustre_file_system import LustreFileSystem, LustreFileSystemBase
 from training_cluster.storage.lustre_spec import LustreSpec
 from training_cluster.storage.lustre_volume import LustreVolume
 from training_workloads.catalog.lustre import lustre_throughput_mbps
-from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 from training_workloads.jobs.volumes import LUSTRE_CLAIM
 from training_workloads.keywords import checked
 from training_workloads.planning.storage_sizing import IMAGENET_BYTES_PER_IMAGE
@@ -59,6 +58,8 @@ class CompleteTrainingCluster(Construct):
             config: Everything that can be chosen. Its `monthly_budget_usd` has no effect here: `TrainingDataStack`, or
                 a `TrainingBudget` of your own, defines the budget, because it outlives a cluster. Nor has its
                 `sagemaker`: see `CompleteSageMakerTraining`.
+                `existing_bucket`, `existing_key` and `existing_repository`: import them. `permissions_boundary` limits
+                every role of the stack.
             bucket: The bucket of datasets, checkpoints and results.
             encryption_key: Key of secrets, volumes, file systems and logs. Default: the services' own keys.
 
@@ -67,6 +68,7 @@ class CompleteTrainingCluster(Construct):
         """
         super().__init__(scope, id)
         self.config, self._key = config, encryption_key
+        limit_roles(Stack.of(self), config.permissions_boundary)
         self.network = self._network()
         self.cluster = self._add_cluster()
         self.node_groups = {
@@ -186,6 +188,10 @@ class CompleteTrainingCluster(Construct):
             allow_any_address=self.config.allow_any_address,
             admin_arns=self.config.admin_arns,
             encryption_key=self._key,
+            cluster_role=imported_role(self, "ClusterRole", self.config.cluster_role),
+            node_role=imported_role(self, "NodeRole", self.config.node_role),
+            system_nodes=self.config.system_nodes,
+            addon_versions=self.config.addon_versions,
             efs=self.config.efs or self.config.existing_efs is not None,
             deletion_protection=self.config.deletion_protection,
         )
@@ -209,12 +215,13 @@ class CompleteTrainingCluster(Construct):
         return f"{deployed.total} as deployed; with every node group at its max_size, On-Demand, {largest}"
 
     def _cost(self, sizes: Iterable[tuple[GpuNodeGroupSpec, int]]) -> CostEstimate:
-        nodes = Counter({SYSTEM_INSTANCE_TYPE: SYSTEM_NODES})
-        volumes = Counter({SYSTEM_VOLUME: SYSTEM_NODES})
+        system = self.config.system_nodes
+        nodes = Counter({system.instance_type: system.min_size})
+        volumes = Counter({SYSTEM_VOLUME: system.min_size})
         for spec, size in sizes:
             nodes[spec.instance_type] += size
             volumes[spec.root_volume] += size
-        return hourly_cost(
+        return found_cost(
             nodes=nodes,
             root_volumes=volumes,
             # An imported one costs too, but not by this cluster.

@@ -1,16 +1,17 @@
-"""The resources that a configuration names in place of new ones: a VPC, and the file systems in it."""
+"""The resources that a configuration names in place of new ones: VPC, file systems and roles."""
 
 from collections.abc import Sequence
 
 from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from training_cluster.config.sections import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_cluster.storage.elastic_file_system import ElasticFileSystem, ImportedElasticFileSystem
 from training_cluster.storage.lustre_file_system import LustreFileSystem, LustreFileSystemBase
 
-__all__ = ["imported_efs", "imported_lustre", "imported_vpc"]
+__all__ = ["imported_efs", "imported_lustre", "imported_role", "imported_vpc", "limit_roles"]
 
 
 def imported_vpc(scope: Construct, existing: ExistingVpcConfig, zones: Sequence[str]) -> ec2.IVpc:
@@ -47,6 +48,18 @@ def imported_efs(scope: Construct, existing: ExistingEfsConfig) -> ImportedElast
         access_point_id=existing.access_point_id,
         security_group=_group(scope, "EfsGroup", existing.security_group_id),
     )
+
+
+def imported_role(scope: Construct, id: str, arn: str | None) -> iam.IRole | None:
+    """Return a role by its ARN, which no stack changes; None without one."""
+    return iam.Role.from_role_arn(scope, id, arn, mutable=False) if arn else None
+
+
+def limit_roles(stack: Stack, boundary: str | None) -> None:
+    """Give every role of a stack the permissions boundary, those of CDK's custom resources too."""
+    if boundary is not None:
+        policy = iam.ManagedPolicy.from_managed_policy_arn(stack, "PermissionsBoundary", boundary)
+        iam.PermissionsBoundary.of(stack).apply(policy)
 
 
 def _group(scope: Construct, id: str, group: str | None) -> ec2.ISecurityGroup | None:

@@ -3,8 +3,11 @@
 Each `after_…` takes a construct and its cluster; one of the CDK has nothing to wait for.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct, DependencyGroup
 
@@ -20,6 +23,8 @@ class ClusterDefaults:
             it.
         node_version: Kubernetes release of the nodes. None: EKS takes the cluster's.
         encryption_key: Key of the nodes' volumes. None: the account's key for EBS.
+        node_role: Role of all nodes. None: a new one for each node group.
+        addon_versions: Versions of EKS's add-ons by name, in place of those of the catalog.
         has_efa: Whether a node group has EFA.
         gpu_types: Instance types of the GPU node groups.
         platform: The training platform; None before.
@@ -32,6 +37,8 @@ class ClusterDefaults:
     node_addons: Construct | None = None
     node_version: str | None = None
     encryption_key: kms.IKey | None = None
+    node_role: iam.IRole | None = None
+    addon_versions: Mapping[str, str] = MappingProxyType({})
     has_efa: bool = False
     gpu_types: frozenset[str] = frozenset()
     platform: Any = None

@@ -17,6 +17,7 @@ from training_cluster import ClusterConfig, load_config
 ROOT = Path(__file__).parents[2]
 ZONES = ["us-east-1a", "us-east-1b"]
 MIRROR = "111122223333.dkr.ecr.us-east-1.amazonaws.com/mirror"
+KEY = "arn:aws:kms:us-east-1:111122223333:key/01234567-89ab-cdef-0123-456789abcdef"
 VPC = {
     "vpc_id": "vpc-0123456789abcdef0",
     "private_subnet_ids": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
@@ -52,6 +53,8 @@ class Change:
     other: Effect = "none"
     system: Effect = "none"
     tag: str | None = None
+    #: Part of the names of exports that the data stack loses: docs/deploy.md has the order.
+    lost_export: str | None = None
 
 
 def of_group(key: str, value: Any, effect: Effect, **before: Any) -> Change:
@@ -74,6 +77,7 @@ _QUEUED = {"node_groups.gpu.min_size": 4, "node_groups.other.min_size": 1}
 CHANGES = [
     of_group("instance_type", "p5.48xlarge", "new"),
     of_group("capacity_type", "SPOT", "new"),
+    of_group("placement_group", "my-group", "nodes"),
     of_group("placement_group", False, "new"),
     of_group("efa", False, "new"),
     of_group("availability_zone", "us-east-1b", "new"),
@@ -131,6 +135,31 @@ CHANGES = [
     of_cluster("lustre.data_repositories", []),
     of_cluster("existing_lustre", LUSTRE, existing_vpc=VPC, lustre=None, node_groups__other=None),
     of_cluster("existing_efs", EFS, existing_vpc=VPC),
+    Change(key="existing_bucket", after={"existing_bucket": "my-data"}, lost_export="Bucket83908E77"),
+    # EKS does not change the key of secrets: CloudFormation replaces the cluster, as with another VPC.
+    Change(
+        key="existing_key",
+        after={"existing_key": KEY},
+        gpu="nodes",
+        other="nodes",
+        system="nodes",
+        lost_export="Key961B73FD",
+    ),
+    Change(key="existing_repository", after={"existing_repository": "images"}, lost_export="Images2D38C313"),
+    of_cluster("permissions_boundary", "arn:aws:iam::111122223333:policy/Boundary"),
+    # CloudFormation replaces the cluster, which has a fixed name: it rejects that.
+    of_cluster("cluster_role", "arn:aws:iam::111122223333:role/Cluster"),
+    Change(
+        key="node_role",
+        after={"node_role": "arn:aws:iam::111122223333:role/Nodes"},
+        gpu="replaced",
+        other="replaced",
+        system="replaced",
+    ),
+    Change(key="system_nodes.instance_type", after={"system_nodes.instance_type": "m6i.xlarge"}, system="new"),
+    Change(key="system_nodes.min_size", after={"system_nodes.min_size": 3}, system="settings"),
+    Change(key="system_nodes.max_size", after={"system_nodes.max_size": 6}, system="settings"),
+    of_cluster("addon_versions", {"vpc-cni": "v1.20.4-eksbuild.1"}),
     of_cluster("efs", True),
     of_cluster("vpc_cidr", "10.1.0.0/16"),
     of_cluster("nat", False, mirror=MIRROR),

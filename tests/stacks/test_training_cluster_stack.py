@@ -392,3 +392,15 @@ def test_what_outlives_the_cluster_is_named_and_not_made() -> None:
     opened = [rule["Properties"] for rule in resources(template, "AWS::EC2::SecurityGroupIngress").values()]
     assert {rule["FromPort"] for rule in opened if rule["GroupId"] == "sg-0123456789abcdef0"} == {988, 1018}
     assert "LustreThroughput" not in template.to_json()["Outputs"]
+
+
+def test_system_nodes_without_a_price_are_named_and_the_rest_is_summed() -> None:
+    groups: Any = {"gpu": {"instance_type": "p3dn.24xlarge", "min_size": 2}}
+    nodes: Any = {"instance_type": "m6i.xlarge", "min_size": 3}
+    app = cdk.App()
+    stack = TrainingDataStack(app, "Data")
+    config = ClusterConfig(node_groups=groups, system_nodes=nodes)
+    cluster = TrainingClusterStack(app, "Cluster", config=config, bucket=stack.bucket)
+    said = assertions.Template.from_stack(cluster).to_json()["Outputs"]["EstimatedCostPerHour"]["Value"]
+    assert said.startswith("62.57 USD as deployed; ")
+    assert said.endswith("; not included: 3 x m6i.xlarge, whose price is not in the catalog")

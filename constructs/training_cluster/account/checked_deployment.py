@@ -20,8 +20,6 @@ from training_cluster.account.lustre_state import find_lustre
 from training_cluster.config import ClusterConfig, GpuNodeGroupConfig
 from training_cluster.network.training_network import DEFAULT_ZONES
 from training_cluster.nodes.gpu_node_group import node_group_label
-from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
-from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
 __all__ = ["Deployment", "Zone"]
 
@@ -71,6 +69,17 @@ class Deployment:
     def data(self) -> DeployedStack | None:
         """The stack with the bucket and the images, if it is deployed."""
         return find_stack(self.account, self.data_stack)
+
+    @property
+    def bucket_name(self) -> str | None:
+        """The bucket of the data; None before the data stack is deployed, unless the configuration names it."""
+        return self.config.existing_bucket or (self.data.outputs.get("BucketName") if self.data else None)
+
+    @property
+    def repository_name(self) -> str | None:
+        """The repository of the images, as `bucket_name`."""
+        address = self.data.outputs.get("ImageRepositoryUri", "") if self.data else ""
+        return self.config.existing_repository or address.partition("/")[2] or None
 
     @cached_property
     def existing_lustre(self) -> dict[str, Any] | None:
@@ -153,8 +162,9 @@ class Deployment:
     @property
     def missing_system_nodes(self) -> int:
         """How many system nodes may still start."""
-        running = (count for kind, count in self.running.items() if kind.instance_type == SYSTEM_INSTANCE_TYPE)
-        return max(0, MOST_SYSTEM_NODES - sum(running))
+        wanted = self.config.system_nodes
+        running = (count for kind, count in self.running.items() if kind.instance_type == wanted.instance_type)
+        return max(0, wanted.maximum - sum(running))
 
     def without_data_stack(self, check: str) -> CheckResult:
         """Return the result of a check that needs the data stack, where it is not deployed."""

@@ -41,10 +41,9 @@ def _size(deployment: Deployment, match: re.Match[str]) -> int | None:
 
 def _newest(deployment: Deployment) -> CheckResult:
     check = "image"
-    address = deployment.data.outputs.get("ImageRepositoryUri", "") if deployment.data else ""
-    if not address:
+    repository = deployment.repository_name
+    if repository is None:
         return deployment.without_data_stack(check)
-    repository = address.partition("/")[2]
     images = deployment.account.all("ecr", "describe_images", "imageDetails", repositoryName=repository)
     newest = max(images, key=lambda each: each["imagePushedAt"], default=None)
     return decided(

@@ -67,7 +67,7 @@ def _least(complete: bool) -> str:
 
 def _new_links(deployment: Deployment) -> list[_Link] | None:
     """Return the links of the configuration; None before there is a bucket."""
-    bucket = deployment.data.outputs.get("BucketName", "") if deployment.data else ""
+    bucket = deployment.bucket_name
     repositories = deployment.config.lustre.data_repositories
     return [_Link(path=each.path, bucket=bucket, prefix=each.prefix) for each in repositories] if bucket else None
 

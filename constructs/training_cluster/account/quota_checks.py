@@ -20,7 +20,6 @@ from training_workloads.catalog.quotas import (
     Quota,
     vcpu_quota,
 )
-from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
 __all__ = [
     "eks_quota_allows_the_cluster",
@@ -43,10 +42,12 @@ def vcpu_quotas_allow_the_nodes(deployment: Deployment) -> Iterator[CheckResult]
     An instance in a Capacity Block, or in an On-Demand Capacity Reservation, was counted when that was made.
     """
     more: Counter[Quota] = Counter()
-    system = vcpu_quota(SYSTEM_INSTANCE_TYPE, spot=False)
-    assert system
-    more[system] = deployment.missing_system_nodes * INSTANCE_TYPES[SYSTEM_INSTANCE_TYPE].vcpus
     unknown: list[str] = []
+    system = deployment.config.system_nodes.instance_type
+    if quota := vcpu_quota(system, spot=False):
+        more[quota] = deployment.missing_system_nodes * _vcpus(deployment, system)
+    else:
+        yield skipped(f"vCPUs of {system}", "AWS's list of quotas names none for this family")
     for name, group in deployment.config.node_groups.items():
         if group.capacity_reservation_id is not None:
             continue
@@ -59,6 +60,14 @@ def vcpu_quotas_allow_the_nodes(deployment: Deployment) -> Iterator[CheckResult]
         yield skipped(f"vCPUs of {kind}", "AWS's list of quotas names none for Spot instances of this family")
     for quota, vcpus in more.items():
         yield _result(deployment, quota, used=None, more=vcpus, unit="vCPUs")
+
+
+def _vcpus(deployment: Deployment, instance_type: str) -> int:
+    """Return the vCPUs of a type, which EC2 knows for those that are not in the catalog."""
+    if known := INSTANCE_TYPES.get(instance_type):
+        return known.vcpus
+    answer = deployment.account.ask("ec2", "describe_instance_types", InstanceTypes=[instance_type])
+    return int(answer["InstanceTypes"][0]["VCpuInfo"]["DefaultVCpus"])
 
 
 def eks_quota_allows_the_cluster(deployment: Deployment) -> Iterator[CheckResult]:

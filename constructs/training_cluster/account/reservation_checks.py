@@ -7,7 +7,14 @@ from typing import Any
 from training_cluster.account.check_result import CheckResult, decided
 from training_cluster.account.checked_deployment import Deployment
 
-__all__ = ["reservations_fit_the_node_groups"]
+__all__ = [
+    "is_active",
+    "is_block",
+    "most_nodes",
+    "placement_group_of",
+    "reservations_fit_the_node_groups",
+    "shown_reservation",
+]
 
 # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CapacityReservation.html
 _BLOCK = "capacity-block"
@@ -21,7 +28,7 @@ def reservations_fit_the_node_groups(deployment: Deployment) -> Iterator[CheckRe
     """Compare each reservation with its node groups: EKS creates no group while there is nothing to launch into."""
     sharing: dict[str, list[str]] = {}
     for name, group in deployment.config.node_groups.items():
-        if group.capacity_reservation_id is not None:
+        if group.capacity_reservation_id is not None and not group.reservation_group:
             sharing.setdefault(group.capacity_reservation_id, []).append(name)
     for id, names in sharing.items():
         found = _find(deployment, id)
@@ -37,7 +44,7 @@ def _compared(deployment: Deployment, name: str, sharing: list[str], found: dict
     state = f"{_ACTIVE} or {_SCHEDULED}" if _can_wait(deployment, name) else _ACTIVE
     needed = f"{kind}, {state}, {group.maximum} x {group.instance_type} in {zone}"
     if len(sharing) > 1:
-        needed += f", {_most(deployment, sharing)} for {' and '.join(sharing)}"
+        needed += f", {most_nodes(deployment, sharing)} for {' and '.join(sharing)}"
     if found is None:
         here = f"{deployment.account.region} of this account has no {group.capacity_reservation_id}"
         fix = "'aws ec2 describe-capacity-reservations' shows those of the account; set AWS_REGION or the key"
@@ -65,17 +72,19 @@ def _faults(deployment: Deployment, name: str, found: dict[str, Any]) -> Iterato
         yield f"set node_groups.{name}.instance_type to {found['InstanceType']}"
     if found["AvailabilityZone"] != deployment.zone_of(group):
         yield deployment.put_into(name, found["AvailabilityZone"])
-    is_block = found.get("ReservationType") == _BLOCK
-    if is_block != (group.capacity_type == "CAPACITY_BLOCK"):
-        right = "CAPACITY_BLOCK" if is_block else "ON_DEMAND"
+    if is_block(found) != (group.capacity_type == "CAPACITY_BLOCK"):
+        right = "CAPACITY_BLOCK" if is_block(found) else "ON_DEMAND"
         yield f"set node_groups.{name}.capacity_type to {right}"
+    placed = None if is_block(found) else placement_group_of(found)
+    if placed and placed != group.placement_group:
+        yield f"set node_groups.{name}.placement_group to {placed}, in which the reservation was made"
 
 
 def _number_faults(deployment: Deployment, sharing: list[str], found: dict[str, Any]) -> Iterator[str]:
     """Yield the fix where a reservation has fewer instances than its groups may have, or fewer free ones."""
     total, free = found["TotalInstanceCount"], found["AvailableInstanceCount"]
     sizes = " and ".join(f"node_groups.{name}.max_size" for name in sharing)
-    if total < _most(deployment, sharing):
+    if total < most_nodes(deployment, sharing):
         to = f"{total}{' in sum' if len(sharing) > 1 else ''}"
         yield f"set {sizes} to {to}, or enlarge the reservation"
     # Before its start nothing of a block is free.
@@ -93,18 +102,39 @@ def _can_wait(deployment: Deployment, name: str) -> bool:
     return group.capacity_type == "CAPACITY_BLOCK" and group.desired == 0
 
 
-def _most(deployment: Deployment, names: list[str]) -> int:
+def most_nodes(deployment: Deployment, names: list[str]) -> int:
+    """Return the nodes of some groups at their `max_size`, in sum."""
     return sum(deployment.config.node_groups[name].maximum for name in names)
 
 
-def _shown(found: dict[str, Any]) -> str:
-    kind = "Capacity Block" if found.get("ReservationType") == _BLOCK else "reservation"
+def is_block(found: dict[str, Any]) -> bool:
+    """Return whether a reservation is a Capacity Block."""
+    return found.get("ReservationType") == _BLOCK
+
+
+def is_active(found: dict[str, Any]) -> bool:
+    """Return whether instances can be launched into a reservation."""
+    return bool(found["State"] == _ACTIVE)
+
+
+def placement_group_of(found: dict[str, Any]) -> str | None:
+    """Return the name of the placement group in which a reservation was made: its instances are of this group too."""
+    return found.get("PlacementGroupArn", "").rpartition("/")[2] or None
+
+
+def shown_reservation(found: dict[str, Any]) -> str:
+    """Return a reservation in words, with its free instances."""
+    kind = "Capacity Block" if is_block(found) else "reservation"
     free = f"{found['AvailableInstanceCount']} of {found['TotalInstanceCount']} free"
+    place = f", in placement group {placed}" if (placed := placement_group_of(found)) else ""
+    return f"{kind}, {found['State']}, {found['InstanceType']} in {found['AvailabilityZone']}, {free}{place}"
+
+
+def _shown(found: dict[str, Any]) -> str:
     dates = "".join(
         f", {word} {_day(found[key])}" for word, key in (("from", "StartDate"), ("to", "EndDate")) if found.get(key)
     )
-    where = f"{found['InstanceType']} in {found['AvailabilityZone']}"
-    return f"{kind}, {found['State']}, {where}, {free}{dates}"
+    return f"{shown_reservation(found)}{dates}"
 
 
 def _day(moment: datetime) -> str:

@@ -9,12 +9,14 @@ from training_cluster.account.checked_deployment import Deployment
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_workloads.catalog import gpu_instance_type
 from training_workloads.catalog.regions import EKS_REFUSED_ZONE_IDS
+from training_workloads.catalog.versions import OTHER_SYSTEM_INSTANCE_TYPES, SYSTEM_INSTANCE_TYPE
 
 __all__ = [
     "subnets_have_addresses",
     "zones_are_accepted_by_eks",
     "zones_are_of_the_region",
     "zones_offer_the_instance_types",
+    "zones_offer_the_system_nodes",
 ]
 
 _EKS_NEEDS = 2
@@ -62,6 +64,23 @@ def zones_offer_the_instance_types(deployment: Deployment) -> Iterator[CheckResu
             needed=f"a zone with {group.instance_type}",
             remedy="" if zone in offering else _remedy(deployment, name, offers),
         )
+
+
+def zones_offer_the_system_nodes(deployment: Deployment) -> Iterator[CheckResult]:
+    """The system nodes are in every zone: EKS creates no group with a subnet whose zone lacks the type."""
+    kind = deployment.config.system_nodes.instance_type
+    offering = _offers(deployment, kind)
+    missing = [zone for zone in deployment.zones if zone not in offering]
+    known = (SYSTEM_INSTANCE_TYPE, *OTHER_SYSTEM_INSTANCE_TYPES) if missing else ()
+    others = [each for each in known if set(deployment.zones) <= set(_offers(deployment, each))]
+    yield decided(
+        "zones of system_nodes",
+        not missing,
+        actual=f"{kind} is offered in {', '.join(offering) or 'no zone'}",
+        needed=f"{kind} in {', '.join(deployment.zones)}",
+        remedy=f"set system_nodes.instance_type to {' or '.join(others) or 'a type that all of them offer'}, or choose "
+        "other availability_zones",
+    )
 
 
 def _remedy(deployment: Deployment, name: str, offers: dict[str, list[str]]) -> str:

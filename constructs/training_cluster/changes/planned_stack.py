@@ -37,6 +37,7 @@ _KEYS: dict[str, dict[str, str]] = {
     _TEMPLATE: {
         "LaunchTemplateData/BlockDeviceMappings": "node_groups.{}.root_volume_…",
         "LaunchTemplateData/CapacityReservationSpecification": "node_groups.{}.capacity_reservation_id",
+        "LaunchTemplateData/Placement": "node_groups.{}.placement_group",
         "LaunchTemplateData/UserData": "node_groups.{}.fast_image_pull",
         "LaunchTemplateData/TagSpecifications": "tags of the app",
     },
@@ -131,8 +132,13 @@ def _keys(change: ResourceChange, group: str) -> tuple[str, ...]:
     known = _KEYS.get(change.kind, {})
     own = [path for path in change.paths if path not in change.followed]
     return tuple(
-        key.format(group) for path in own for start, key in known.items() if f"{path}/".startswith(f"{start}/")
+        _of_group(key, group) for path in own for start, key in known.items() if f"{path}/".startswith(f"{start}/")
     )
+
+
+def _of_group(key: str, group: str) -> str:
+    """Return a key of a node group; that of the system nodes is in a separate section."""
+    return key.replace("node_groups.{}", "system_nodes") if group == SYSTEM_GROUP else key.format(group)
 
 
 def group_name(change: ResourceChange) -> str:

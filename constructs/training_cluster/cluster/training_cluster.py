@@ -11,7 +11,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 from pydantic import Field
 
-from training_cluster.checks import Key, Vpc
+from training_cluster.checks import Key, Role, Vpc
 from training_cluster.cluster.access import PublicCidrs, administration, public_access_is_limited
 from training_cluster.cluster.addons import add_network_addons, add_node_addons
 from training_cluster.cluster.cluster_methods import ClusterMethods
@@ -22,6 +22,8 @@ from training_cluster.identity.principal_arns import PrincipalArns
 from training_cluster.log_group import log_group
 from training_cluster.network.training_network import private_subnets
 from training_cluster.nodes.system_nodes import SystemNodes
+from training_cluster.nodes.system_nodes_spec import SystemNodesSpec
+from training_cluster.platform.cluster_addon import AddonVersions
 from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import children_of_type, suppress, suppress_implied_dependency, suppress_policy
 from training_workloads.catalog.versions import KUBERNETES_VERSION
@@ -52,6 +54,10 @@ class TrainingClusterProps(Spec):
         admin_arns: IAM roles or users that administer the cluster with kubectl. Default: none.
         encryption_key: Key of Kubernetes' secrets, the nodes' volumes and the logs; the policy of `TrainingKey`
             allows all services that use it. Default: keys of the services.
+        cluster_role: Role of the control plane. Default: a new one.
+        node_role: Role of all nodes. Default: a new one for each node group.
+        system_nodes: Type and number of the system nodes.
+        addon_versions: Versions of EKS's add-ons, by name. Default: those of the catalog for the release.
         efs: Whether volumes on EFS are used; adds its driver.
         deletion_protection: Whether EKS rejects the deletion of the cluster; false ends it. Default: it stays as it is.
     """
@@ -62,6 +68,10 @@ class TrainingClusterProps(Spec):
     allow_any_address: bool = False
     admin_arns: PrincipalArns = ()
     encryption_key: Key | None = None
+    cluster_role: Role | None = None
+    node_role: Role | None = None
+    system_nodes: SystemNodesSpec = SystemNodesSpec()
+    addon_versions: AddonVersions = Field(default={})
     efs: bool = False
     deletion_protection: bool | None = None
 
@@ -100,16 +110,22 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         self.control_plane_logs = log_group(scope, f"{id}Logs", key=encryption_key, name=f"/aws/eks/{name}/cluster")
         subnets = ec2.SubnetSelection(subnets=private_subnets(vpc))
         options = _options(release, props.public_access_cidrs, encryption_key)
-        places: dict[str, Any] = {"cluster_name": name, "vpc": vpc, "vpc_subnets": [subnets]}
+        places: dict[str, Any] = {
+            "cluster_name": name,
+            "vpc": vpc,
+            "vpc_subnets": [subnets],
+            "role": props.cluster_role,
+        }
         super().__init__(scope, id, kubectl_provider_options=self.kubectl_provider_options, **places, **options)
         self.kubernetes_version = self.node_version = release
-        self.encryption_key = encryption_key
+        self.encryption_key, self.node_role = encryption_key, props.node_role
+        self.addon_versions = props.addon_versions
         warn_of_the_end_of_support(self, release)
         self._keep_logs_behind_the_cluster()
         if props.deletion_protection is not None:
             self._protect(enabled=props.deletion_protection)
         self._suppress_findings()
-        self._add_system(subnets, efs=props.efs)
+        self._add_system(subnets, props)
         self.administrators = tuple(props.admin_arns)
         self._add_administrators(props.admin_arns)
 
@@ -143,7 +159,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             entry = f"Administrator{index}" if Token.is_unresolved(arn) else arn
             eks.AccessEntry(entries, entry, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
 
-    def _add_system(self, subnets: ec2.SubnetSelection, *, efs: bool) -> None:
+    def _add_system(self, subnets: ec2.SubnetSelection, props: TrainingClusterProps) -> None:
         cluster = self.as_cluster
         self.network_addons = add_network_addons(
             self, "NetworkAddons", cluster=cluster, kubernetes_version=self.kubernetes_version
@@ -154,12 +170,14 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             cluster=cluster,
             subnets=subnets,
             kubernetes_version=self.kubernetes_version,
+            spec=props.system_nodes,
             encryption_key=self.encryption_key,
+            node_role=self.node_role,
         )
         nodes.node.add_dependency(self.network_addons)
         self.system_nodes = nodes.node_group
         self.node_addons = add_node_addons(
-            self, "NodeAddons", cluster=cluster, kubernetes_version=self.kubernetes_version, efs=efs
+            self, "NodeAddons", cluster=cluster, kubernetes_version=self.kubernetes_version, efs=props.efs
         )
         self.node_addons.node.add_dependency(nodes)
 

@@ -9,7 +9,10 @@ from pydantic import BeforeValidator, Field
 
 from training_cluster.cluster.access import PublicCidrs, public_access_is_limited
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
-from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, SageMakerConfig, SiteConfig
+from training_cluster.config.addon_config import AddonConfig
+from training_cluster.config.existing_data import ExistingDataConfig, key_is_of_the_region
+from training_cluster.config.role_config import RoleConfig
+from training_cluster.config.sections import GpuNodeGroupConfig, LustreConfig, SageMakerConfig
 from training_cluster.identity.job_identity import JobIdentitySpec
 from training_cluster.identity.principal_arns import PrincipalArns
 from training_cluster.monitoring.alarms import Email
@@ -17,7 +20,8 @@ from training_cluster.network.addresses import private_subnet_prefix, usable_add
 from training_cluster.network.training_network import DEFAULT_ZONES, region_of
 from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.gpu_node_group import node_group_label
-from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
+from training_cluster.nodes.node_placement import reservation_group_region
+from training_cluster.nodes.system_nodes_spec import SystemNodesSpec
 from training_cluster.platform.job_queue import JobQueueSpec, fits_a_topology, valid_flavor
 from training_cluster.platform.pre_pulled_images import Images
 from training_cluster.team.team_spec import TeamSpec, in_folder, valid_teams
@@ -71,11 +75,13 @@ _TeamName = Annotated[str, Checked(_name, DNS_LABEL, DNS_LABEL_RULE, typed=True)
 _ServiceAccountName = Annotated[str, Checked(_name, DNS_LABEL, DNS_LABEL_RULE, typed=True)]
 
 
-class ClusterConfig(SiteConfig):
+class ClusterConfig(RoleConfig, ExistingDataConfig, AddonConfig):
     """The configuration of one cluster.
 
     Attributes:
         node_groups: GPU node groups by name, one to 30.
+        system_nodes: The nodes of the operator, the launchers and the cluster's own services. Default: two, up to three
+            during a replacement.
         lustre: The Lustre file system that jobs mount at `/fsx`. Default: 1200 GiB, PERSISTENT_2.
         efs: Whether there is an EFS file system too, for code and notebooks. It stays when the cluster is destroyed,
             and the next cluster gets a new one: `existing_efs` names it.
@@ -86,8 +92,6 @@ class ClusterConfig(SiteConfig):
             cluster's region.
         job_queue: Kueue, and a queue in which jobs wait until the node groups have room; `true` for its defaults.
             Default: none.
-        ebs: Whether claims can have volumes on EBS, by a default StorageClass gp3.
-        metrics_server: Whether `kubectl top` shows the use of nodes and pods.
         gang_scheduler: Scheduler that starts all workers of a job together: `volcano`, or the name of one with the
             coscheduling plugin. It must be installed in the cluster. Default: none.
         mirror: ECR registry of the same partition, by any of its addresses (also `dkr.ecr-fips`, `dkr-ecr`), with
@@ -115,14 +119,13 @@ class ClusterConfig(SiteConfig):
     node_groups: Annotated[dict[_NodeGroupName, GpuNodeGroupConfig], Checked(_some_node_groups, typed=True)] = Field(
         examples=[_NODE_GROUP]
     )
+    system_nodes: SystemNodesSpec = Field(default=SystemNodesSpec(), examples=["instance_type: m6i.xlarge"])
     lustre: LustreConfig = Field(default=LustreConfig(), examples=["capacity_gib: 1200"])
     kubernetes_version: Annotated[str, Checked(one_of, KUBERNETES_VERSIONS, typed=True)] = KUBERNETES_VERSION
     nat: bool = True
     job_queue: Annotated[JobQueueSpec | None, BeforeValidator(switch)] = Field(
         default=None, examples=["queue_name: gpu"]
     )
-    ebs: bool = False
-    metrics_server: bool = False
     gang_scheduler: Annotated[str, Checked(dns_label, typed=True)] | None = Field(default=None, examples=["volcano"])
     mirror: Annotated[str, Checked(ecr_registry, typed=True)] | None = Field(
         default=None, examples=["111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror"]
@@ -211,6 +214,12 @@ def efa_plugin_has_a_registry(config: ClusterConfig) -> Problems:
     region = _region(config)
     if region and config.mirror is None and any(group.efa_interfaces for group in config.node_groups.values()):
         yield from has_eks_registry(region)
+
+
+@ClusterConfig.rule
+def existing_key_is_of_the_region(config: ClusterConfig) -> Problems:
+    """The services of a region use its keys only."""
+    yield from key_is_of_the_region(config.existing_key, _region(config))
 
 
 @ClusterConfig.rule
@@ -322,6 +331,22 @@ def reserved_capacity_names_its_zone(config: ClusterConfig) -> Problems:
 
 
 @ClusterConfig.rule
+def reservation_groups_are_of_the_region(config: ClusterConfig) -> Problems:
+    """A resource group holds the reservations of its region."""
+    region = _region(config)
+    for name, group in config.node_groups.items():
+        found = reservation_group_region(group.capacity_reservation_id)
+        if found and region and found != region:
+            yield Problem(
+                path=("node_groups", name, "capacity_reservation_id"),
+                given=group.capacity_reservation_id,
+                allowed=f"availability_zones are of {region}",
+                fix=f"give a resource group of {region}, or the zones of {found}",
+                related=(("availability_zones",),),
+            )
+
+
+@ClusterConfig.rule
 def training_subnet_holds_the_nodes(config: ClusterConfig) -> Problems:
     """Nodes beyond the addresses of the subnet do not start, and pods beyond them have no network."""
     if config.existing_vpc:
@@ -330,19 +355,20 @@ def training_subnet_holds_the_nodes(config: ClusterConfig) -> Problems:
     for name, group in config.node_groups.items():
         by_zone.setdefault(group.availability_zone or config.training_zone, {})[name] = group
     for groups in by_zone.values():
-        yield from _subnet_holds_nodes(config.vpc_cidr, len(config.availability_zones) or DEFAULT_ZONES, groups)
+        yield from _subnet_holds_nodes(config, groups)
 
 
-def _subnet_holds_nodes(vpc_cidr: str, zones: int, node_groups: Mapping[str, GpuNodeGroupConfig]) -> Problems:
+def _subnet_holds_nodes(config: ClusterConfig, node_groups: Mapping[str, GpuNodeGroupConfig]) -> Problems:
     """Reject node groups of one zone that need more addresses than its subnet has."""
-    prefix = private_subnet_prefix(vpc_cidr, zones)
-    free = usable_addresses(prefix) - _EKS_ADDRESSES - MOST_SYSTEM_NODES * ADDRESSES_PER_NODE
+    prefix = private_subnet_prefix(config.vpc_cidr, len(config.availability_zones) or DEFAULT_ZONES)
+    # Each system node may be in any zone.
+    free = usable_addresses(prefix) - _EKS_ADDRESSES - config.system_nodes.maximum * ADDRESSES_PER_NODE
     wanted = {name: each.maximum * (ADDRESSES_PER_NODE - 1 + each.ip_interfaces) for name, each in node_groups.items()}
     if sum(wanted.values()) > free:
         groups = ", ".join(f"{name} at max_size {node_groups[name].maximum}: {wanted[name]}" for name in wanted)
         yield Problem(
             path=("vpc_cidr",),
-            given=vpc_cidr,
+            given=config.vpc_cidr,
             allowed=f"its subnets (/{prefix}) have {free} addresses for GPU nodes and their pods, and the node groups "
             f"can take {sum(wanted.values())} ({groups})",
             fix="give a larger range, fewer zones, or lower max_size",

@@ -7,6 +7,7 @@ from typing import Annotated, cast
 from aws_cdk import Annotations, Fn, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
@@ -101,7 +102,8 @@ class GpuNodeGroup(Construct):
         name: Value of the nodes' label `training-cluster/node-group`, by which jobs select them: the id.
         node_group: The EKS node group.
         launch_template: Interfaces, placement, reservation, disks, user data and metadata access.
-        placement_group: Where EC2 puts the nodes close to each other; None where a reservation decides that.
+        placement_group: Where EC2 puts the nodes close to each other, a new or an existing one; None where a
+            reservation decides that.
         efa_security_group: The group of the EFA interfaces, which all node groups of the cluster share; None where the
             nodes have no EFA.
     """
@@ -132,7 +134,7 @@ class GpuNodeGroup(Construct):
         self.placement_group = self._placement_group()
         self.efa_security_group = props.efa_security_group or self._efa_group(cluster)
         self.launch_template = self._launch_template(cluster, props.encryption_key or ours.encryption_key)
-        self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version)
+        self.node_group = self._node_group(cast(eks.ICluster, cluster), subnet, version, ours.node_role)
         after_network_addons(self, cluster)
         self._warn_of_a_type_that_ec2_does_not_offer(subnet)
         self._register(ours)
@@ -169,9 +171,12 @@ class GpuNodeGroup(Construct):
                 "the autoscaler starts the nodes",
             )
 
-    def _placement_group(self) -> ec2.PlacementGroup | None:
+    def _placement_group(self) -> ec2.IPlacementGroup | None:
         if not self.spec.in_placement_group:
             return None
+        if isinstance(self.spec.placement_group, str):
+            name = self.spec.placement_group
+            return ec2.PlacementGroup.from_placement_group_name(self._nodes, "PlacementGroup", name)
         return ec2.PlacementGroup(self._nodes, "PlacementGroup", strategy=ec2.PlacementGroupStrategy.CLUSTER)
 
     def _efa_group(self, cluster: eks.ICluster | eks.Cluster) -> ec2.SecurityGroup | None:
@@ -198,7 +203,9 @@ class GpuNodeGroup(Construct):
     def _tags(self) -> dict[str, str]:
         return scale_from_zero_tags(node_resources(self.spec.instance, efa=bool(self.spec.efa_interfaces)))
 
-    def _node_group(self, cluster: eks.ICluster, subnet: ec2.ISubnet, version: str | None) -> eks.Nodegroup:
+    def _node_group(
+        self, cluster: eks.ICluster, subnet: ec2.ISubnet, version: str | None, role: iam.IRole | None
+    ) -> eks.Nodegroup:
         spec = self.spec
         group = eks.Nodegroup(
             self._nodes,
@@ -216,6 +223,7 @@ class GpuNodeGroup(Construct):
             labels=self._labels,
             taints=[eks.TaintSpec(key=GPU_TAINT_KEY, value=_TAINT_VALUE, effect=_TAINT_EFFECT)],
             tags=self._tags,
+            node_role=role,
             launch_template_spec=eks.LaunchTemplateSpec(
                 id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
             ),
@@ -276,10 +284,11 @@ class GpuNodeGroup(Construct):
         template = ec2.CfnLaunchTemplate
         if self.spec.capacity_reservation_id is None:
             return None
+        target = "capacity_reservation_resource_group_arn" if self.spec.reservation_group else "capacity_reservation_id"
         # A target and no preference: EC2 accepts one of the two.
         return template.CapacityReservationSpecificationProperty(
             capacity_reservation_target=template.CapacityReservationTargetProperty(
-                capacity_reservation_id=self.spec.capacity_reservation_id
+                **{target: self.spec.capacity_reservation_id}
             )
         )
 

@@ -6,16 +6,20 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from pydantic import Field
 
-from training_cluster.checks import KnownChecked
 from training_cluster.nodes.ami_release import AMI_RELEASE, bad_release, driver_branches, has_date
 from training_cluster.nodes.node_parts import IMAGES_MIB_PER_SECOND
+from training_cluster.nodes.node_placement import (
+    SHOWS_RESERVATIONS,
+    PlacementGroup,
+    Reservation,
+    reservation_group_region,
+)
 from training_cluster.nodes.node_repair import NodeRepair
 from training_workloads import InstanceType, gpu_instance_type
 from training_workloads.catalog import INSTANCE_TYPES, NetworkInterface
 from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.catalog.nodes import GPU_ROOT_VOLUME_GIB, CapacityType
 from training_workloads.catalog.provisioned_storage import FREE_IOPS, FREE_MIB_PER_SECOND, IOPS_PER_MIB, RootVolume
-from training_workloads.names import aws_id
 from training_workloads.spec import Checked, Converted, Spec
 from training_workloads.validation import MISSING, Problem, Problems, at_least, matches, one_of
 
@@ -28,7 +32,6 @@ _LARGEST_CAPACITY_BLOCK = 64
 _MOST_MIB_PER_SECOND = 2000
 _MOST_IOPS = 80000
 
-_SHOWS_RESERVATIONS = "aws ec2 describe-capacity-reservations"
 _A_RELEASE = "an AMI release of EKS, such as 1.35.0-20260917"
 _EXAMPLE = next(each.name for each in INSTANCE_TYPES.values() if each.capacity_block)
 
@@ -50,10 +53,11 @@ class GpuNodeGroupSpec(Spec):
         desired_size: Nodes at deployment. Default: `min_size`.
         max_size: Maximum number of nodes, the limit of the autoscaler. Default: the larger of `desired_size` and 1.
         capacity_type: ON_DEMAND, SPOT or CAPACITY_BLOCK (Capacity Block for ML).
-        capacity_reservation_id: The On-Demand Capacity Reservation or Capacity Block (`cr-…`) that the nodes run in.
-            Default: none.
-        placement_group: Whether the nodes get a new cluster placement group. Default: yes where the type can,
-            unless a reservation decides the placement, or Spot capacity is scarce enough without.
+        capacity_reservation_id: The On-Demand Capacity Reservation or Capacity Block (`cr-…`) that the nodes run in, or
+            the ARN of a resource group of On-Demand Capacity Reservations. Default: none.
+        placement_group: Whether the nodes get a new cluster placement group, or the name of an existing one, such as
+            that of their reservation. Default: a new one where the type can, unless a reservation decides the
+            placement, or Spot capacity is scarce enough without.
         efa: Whether the nodes get all EFA interfaces of their type; without, they have the primary interface only, and
             jobs must be rendered with `--efa-interfaces 0`. Default: yes where the type has them.
         ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
@@ -79,8 +83,8 @@ class GpuNodeGroupSpec(Spec):
         Converted[eks.CapacityType | str, str],
         Checked(one_of, get_args(CapacityType), read=lambda given: getattr(given, "value", given)),
     ] = Field(default="ON_DEMAND", validate_default=True)
-    capacity_reservation_id: Annotated[str, KnownChecked(aws_id, "cr", _SHOWS_RESERVATIONS)] | None = None
-    placement_group: bool | None = None
+    capacity_reservation_id: Reservation | None = None
+    placement_group: PlacementGroup = Field(default=None, validate_default=True)
     efa: bool | None = None
     ami_release: Annotated[str, Checked(matches, AMI_RELEASE, _A_RELEASE)] | None = None
     root_volume_mib_per_second: Annotated[int, Checked(at_least, FREE_MIB_PER_SECOND, _MOST_MIB_PER_SECOND)] | None = (
@@ -108,11 +112,16 @@ class GpuNodeGroupSpec(Spec):
 
     @property
     def in_placement_group(self) -> bool:
-        """Return whether the group creates a placement group."""
+        """Return whether the nodes are in a placement group, a new or an existing one."""
         if self.placement_group is None:
             scarce = self.capacity_type == "SPOT" or self.capacity_reservation_id is not None
             return self.instance.placement_group and not scarce
-        return self.placement_group
+        return bool(self.placement_group)
+
+    @property
+    def reservation_group(self) -> bool:
+        """Return whether the nodes run in any reservation of a resource group."""
+        return reservation_group_region(self.capacity_reservation_id) is not None
 
     @property
     def network_interfaces(self) -> tuple[NetworkInterface, ...]:
@@ -199,7 +208,7 @@ def capacity_block_names_its_reservation(spec: GpuNodeGroupSpec) -> Problems:
             path=("capacity_reservation_id",),
             given=MISSING,
             allowed="capacity_type CAPACITY_BLOCK needs it",
-            fix=f"give the id of the block that you bought ({_SHOWS_RESERVATIONS})",
+            fix=f"give the id of the block that you bought ({SHOWS_RESERVATIONS})",
             related=(("capacity_type",),),
         )
 
@@ -233,14 +242,44 @@ def capacity_block_is_large_enough(spec: GpuNodeGroupSpec) -> Problems:
 @GpuNodeGroupSpec.rule
 def placement_group_goes_without_a_reservation(spec: GpuNodeGroupSpec) -> Problems:
     """Reject a new placement group with a reservation: its hosts can be apart from the group's."""
-    if spec.placement_group and spec.capacity_reservation_id is not None:
+    if spec.placement_group is True and spec.capacity_reservation_id is not None:
         yield Problem(
             path=("placement_group",),
             given=True,
             allowed=f"the reservation {spec.capacity_reservation_id} decides the placement and a new group may not "
             "reach all of its instances",
-            fix="omit placement_group",
+            fix="omit it, or name the placement group in which the reservation was made",
             related=(("capacity_reservation_id",),),
+        )
+
+
+@GpuNodeGroupSpec.rule
+def capacity_block_is_in_no_placement_group(spec: GpuNodeGroupSpec) -> Problems:
+    """Reject an existing placement group for a Capacity Block, whose instances EC2 places close to each other."""
+    if spec.capacity_type == "CAPACITY_BLOCK" and isinstance(spec.placement_group, str):
+        yield Problem(
+            path=("placement_group",),
+            given=spec.placement_group,
+            allowed="EC2 decides the placement of a Capacity Block's instances",
+            fix="omit it",
+            related=(("capacity_type",),),
+        )
+
+
+@GpuNodeGroupSpec.rule
+def capacity_block_is_no_resource_group(spec: GpuNodeGroupSpec) -> Problems:
+    """Reject a resource group for a Capacity Block, of which EKS takes the id.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
+    """
+    if spec.capacity_type == "CAPACITY_BLOCK" and spec.reservation_group:
+        yield Problem(
+            path=("capacity_reservation_id",),
+            given=spec.capacity_reservation_id,
+            allowed="a node group runs in one Capacity Block and not in a group of them",
+            fix=f"give the id of the block ({SHOWS_RESERVATIONS}), and a node group for each further one: a job may "
+            "span them",
+            related=(("capacity_type",),),
         )
 
 
@@ -250,7 +289,7 @@ def placement_group_takes_the_type(spec: GpuNodeGroupSpec) -> Problems:
     if spec.placement_group and not spec.instance.placement_group:
         yield Problem(
             path=("placement_group",),
-            given=True,
+            given=spec.placement_group,
             allowed=f"{spec.instance_type} cannot be launched in a cluster placement group",
             fix="omit placement_group",
             related=(("instance_type",),),

@@ -2,6 +2,7 @@
 
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
@@ -15,15 +16,11 @@ from training_cluster.nodes.node_parts import (
     root_volume,
 )
 from training_cluster.nodes.node_repair import NodeRepair
+from training_cluster.nodes.system_nodes_spec import SystemNodesSpec
 from training_cluster.nodes.zone_balance import UnbalancedZones
 from training_workloads.catalog.provisioned_storage import RootVolume
-from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
 
-__all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SYSTEM_VOLUME", "SystemNodes"]
-
-#: Their number, one in each of two zones, and their number during a replacement.
-SYSTEM_NODES = 2
-MOST_SYSTEM_NODES = SYSTEM_NODES + 1
+__all__ = ["SYSTEM_VOLUME", "SystemNodes"]
 
 #: Their root volume. The launchers run on them: a job starts when its image, gigabytes of it, has come there too. That
 #: image of about 10 GB in two versions, packed and unpacked, is 40 GB, and from 85 % on the kubelet deletes images
@@ -49,7 +46,9 @@ class SystemNodes(Construct):
         cluster: eks.ICluster,
         subnets: ec2.SubnetSelection,
         kubernetes_version: str,
+        spec: SystemNodesSpec,
         encryption_key: kms.IKey | None = None,
+        node_role: iam.IRole | None = None,
     ) -> None:
         """Define the nodes.
 
@@ -57,22 +56,25 @@ class SystemNodes(Construct):
             cluster: The cluster that the nodes join.
             subnets: Private subnets.
             kubernetes_version: Release of the nodes, the cluster's.
+            spec: Their type and their number.
             encryption_key: Key of the root volumes; its policy must allow EC2 Auto Scaling, as that of `TrainingKey`
                 does. Default: the account's key for EBS.
+            node_role: Role of the nodes. Default: a new one.
         """
         super().__init__(scope, id)
-        nodes = Construct(self, node_identity(SYSTEM_INSTANCE_TYPE))
+        nodes = Construct(self, node_identity(spec.instance_type))
         self.launch_template = _launch_template(nodes, encryption_key, cluster.cluster_name)
         self.node_group = eks.Nodegroup(
             nodes,
             "Resource",
             cluster=cluster,
             ami_type=eks.NodegroupAmiType.AL2023_X86_64_STANDARD,
-            instance_types=[ec2.InstanceType(SYSTEM_INSTANCE_TYPE)],
-            min_size=SYSTEM_NODES,
-            desired_size=SYSTEM_NODES,
-            max_size=MOST_SYSTEM_NODES,
+            instance_types=[ec2.InstanceType(spec.instance_type)],
+            min_size=spec.min_size,
+            desired_size=spec.min_size,
+            max_size=spec.maximum,
             subnets=subnets,
+            node_role=node_role,
             launch_template_spec=eks.LaunchTemplateSpec(
                 id=self.launch_template.ref, version=self.launch_template.attr_latest_version_number
             ),

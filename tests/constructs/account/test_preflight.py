@@ -34,11 +34,27 @@ from training_workloads.aws.errors import AwsError, RejectionError, UnreachableE
 RESERVED = {"capacity_reservation_id": "cr-0123456789abcdef0", "availability_zones": ["us-west-2a", "us-west-2b"]}
 EXISTING = {"existing_vpc": EXISTING_VPC, "existing_lustre": EXISTING_LUSTRE, "existing_efs": EXISTING_EFS}
 
+KEY = "arn:aws:kms:us-west-2:111122223333:key/01234567-89ab-cdef-0123-456789abcdef"
+
+#: Where IAM's name of an action is not that of the operation.
+ACTIONS = {
+    "s3:ListObjectsV2": "s3:ListBucket",
+    "s3:GetBucketEncryption": "s3:GetEncryptionConfiguration",
+    "s3:GetBucketNotificationConfiguration": "s3:GetBucketNotification",
+    "s3:GetPublicAccessBlock": "s3:GetBucketPublicAccessBlock",
+}
+
 #: The first request of each check, the action that it needs, and the configuration with which it is made.
 FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "zones_are_of_the_region": ("ec2", "describe_availability_zones", "ec2:DescribeAvailabilityZones", {}),
     "zones_are_accepted_by_eks": ("ec2", "describe_availability_zones", "ec2:DescribeAvailabilityZones", {}),
     "zones_offer_the_instance_types": (
+        "ec2",
+        "describe_instance_type_offerings",
+        "ec2:DescribeInstanceTypeOfferings",
+        {},
+    ),
+    "zones_offer_the_system_nodes": (
         "ec2",
         "describe_instance_type_offerings",
         "ec2:DescribeInstanceTypeOfferings",
@@ -61,7 +77,20 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         RESERVED,
     ),
     "spot_has_its_role": ("iam", "get_role", "iam:GetRole", {"capacity_type": "SPOT"}),
+    "reservation_groups_fit_the_node_groups": (
+        "resource-groups",
+        "get_group_configuration",
+        "resource-groups:GetGroupConfiguration",
+        RESERVED | {"capacity_reservation_id": "arn:aws:resource-groups:us-west-2:111122223333:group/training"},
+    ),
+    "placement_groups_exist": (
+        "ec2",
+        "describe_placement_groups",
+        "ec2:DescribePlacementGroups",
+        {"placement_group": "my-group"},
+    ),
     "ami_releases_exist": ("ssm", "get_parameter", "ssm:GetParameter", {}),
+    "addon_versions_are_offered": ("eks", "describe_addon_versions", "eks:DescribeAddonVersions", {}),
     "account_is_bootstrapped": ("ssm", "get_parameter", "ssm:GetParameter", {}),
     "subnets_have_addresses": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "images_are_in_ecr": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
@@ -92,6 +121,21 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "describe_file_systems",
         "elasticfilesystem:DescribeFileSystems",
         EXISTING,
+    ),
+    "existing_bucket_fits": ("s3", "get_bucket_location", "s3:GetBucketLocation", {"existing_bucket": "my-data"}),
+    "existing_key_fits": ("kms", "describe_key", "kms:DescribeKey", {"existing_key": KEY}),
+    "existing_repository_fits": (
+        "ecr",
+        "describe_repositories",
+        "ecr:DescribeRepositories",
+        {"existing_repository": "images"},
+    ),
+    "existing_roles_fit": ("iam", "get_role", "iam:GetRole", {"node_role": "arn:aws:iam::111122223333:role/Nodes"}),
+    "permissions_boundary_exists": (
+        "iam",
+        "get_policy",
+        "iam:GetPolicy",
+        {"permissions_boundary": "arn:aws:iam::111122223333:policy/Boundary"},
     ),
     "stack_can_be_updated": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "kubernetes_release_is_the_next_one": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
@@ -185,7 +229,7 @@ def actions(*modules: ModuleType) -> set[str]:
     names = {"service-quotas": "servicequotas", "efs": "elasticfilesystem"}
     found = {f"{names.get(service, service)}:{operation.title().replace('_', '')}" for service, operation in calls}
     # No policy can deny the question who one is.
-    return {each.replace("s3:ListObjectsV2", "s3:ListBucket") for each in found - {"sts:GetCallerIdentity"}}
+    return {ACTIONS.get(each, each) for each in found - {"sts:GetCallerIdentity"}}
 
 
 def test_the_page_lists_every_permission(root: Path) -> None:

@@ -267,3 +267,24 @@ def test_a_deployed_file_system_grows_by_the_difference() -> None:
     account.answer_quota(100800)
     number, storage = fsx_quotas_allow_the_file_system(deployment(account, lustre={"capacity_gib": 4800}))
     assert (number.needed, storage.needed) == ("no more: deployed", "3600 more")
+
+
+def test_vcpus_of_a_system_type_that_the_catalog_lacks_are_those_of_ec2() -> None:
+    account = StubbedAccount()
+    account.answer_no_stack()
+    found = {"InstanceType": "m6i.2xlarge", "VCpuInfo": {"DefaultVCpus": 8}}
+    expected = {"InstanceTypes": ["m6i.2xlarge"]}
+    account.answer("ec2", "describe_instance_types", {"InstanceTypes": [found]}, expected)
+    account.answer_quota(100)
+    account.answer_quota(1000)
+    nodes = {"instance_type": "m6i.2xlarge", "min_size": 3}
+    system, _ = vcpu_quotas_allow_the_nodes(deployment(account, system_nodes=nodes))
+    assert system.needed == "32 more"
+
+
+def test_a_system_type_without_a_quota_is_skipped() -> None:
+    account = StubbedAccount()
+    account.answer_no_stack()
+    account.answer_quota(1000)
+    system, _ = vcpu_quotas_allow_the_nodes(deployment(account, system_nodes={"instance_type": "q9.xlarge"}))
+    assert (system.check, system.state) == ("vCPUs of q9.xlarge", "skipped")

@@ -159,3 +159,32 @@ def test_a_zone_beside_that_of_the_file_system_needs_a_second_one() -> None:
     assert found.remedy == (
         "set node_groups.gpu.availability_zone to us-west-2c, and add it to availability_zones and lustre.further_zones"
     )
+
+
+PLACED = "arn:aws:ec2:us-west-2:111122223333:placement-group/my-group"
+
+
+@pytest.mark.parametrize(
+    ("placement", "remedy"),
+    [
+        ({}, "set node_groups.gpu.placement_group to my-group, in which the reservation was made"),
+        (
+            {"placement_group": "other"},
+            "set node_groups.gpu.placement_group to my-group, in which the reservation was made",
+        ),
+        ({"placement_group": "my-group"}, ""),
+    ],
+)
+def test_the_placement_group_of_a_reservation_is_named(placement: dict[str, str], remedy: str) -> None:
+    account = StubbedAccount()
+    answer(account, PlacementGroupArn=PLACED)
+    (found,) = reservations_fit_the_node_groups(reserved(account, **placement))
+    assert (found.state, found.remedy) == ("failed" if remedy else "ok", remedy)
+    assert found.actual.endswith("2 of 2 free, in placement group my-group")
+
+
+def test_no_placement_group_is_set_for_a_capacity_block() -> None:
+    account = StubbedAccount()
+    answer(account, PlacementGroupArn=PLACED, ReservationType="capacity-block")
+    (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
+    assert (found.state, found.remedy) == ("ok", "")

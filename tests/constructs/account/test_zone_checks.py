@@ -9,6 +9,7 @@ from training_cluster.account.zone_checks import (
     zones_are_accepted_by_eks,
     zones_are_of_the_region,
     zones_offer_the_instance_types,
+    zones_offer_the_system_nodes,
 )
 
 
@@ -244,3 +245,28 @@ def test_the_subnets_of_an_existing_vpc_are_counted_before_the_deployment(free: 
     assert found.remedy == (
         "" if state == "ok" else "lower max_size, or name a larger subnet in existing_vpc.private_subnet_ids"
     )
+
+
+def test_system_nodes_are_offered_in_every_zone() -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2b", "us-west-2a", kind="m5.xlarge")
+    account.answer_zones()
+    (found,) = zones_offer_the_system_nodes(deployment(account))
+    assert (found.check, found.state) == ("zones of system_nodes", "ok")
+    assert found.needed == "m5.xlarge in us-west-2a, us-west-2b"
+
+
+def test_types_that_every_zone_offers_are_named_for_the_system_nodes() -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2a", kind="m5.xlarge")
+    account.answer_zones()
+    both = ("us-west-2b", "us-west-2a")
+    offers = {"m5.xlarge": both[1:], "m7i.xlarge": both, "m6i.xlarge": (), "m7a.xlarge": (), "m6a.xlarge": both}
+    for kind, zones in {**offers, "m5a.xlarge": ()}.items():
+        answer_offers(account, *zones, kind=kind)
+    (found,) = zones_offer_the_system_nodes(deployment(account))
+    assert (found.state, found.actual) == ("failed", "m5.xlarge is offered in us-west-2a")
+    assert found.remedy == (
+        "set system_nodes.instance_type to m7i.xlarge or m6a.xlarge, or choose other availability_zones"
+    )
+    account.all_asked()

@@ -78,7 +78,7 @@ def test_an_add_on_has_no_version_where_the_release_has_none_and_a_warning_says_
         "no version of the add-on aws-fsx-csi-driver is known for Kubernetes 1.36, so the template has none: EKS "
         "installs its default in a new cluster, and a deployed one, such as v1.9.0-eksbuild.1 of 1.35, should stay as "
         "it is. See which EKS has with 'aws eks describe-addon-versions --kubernetes-version 1.36 --addon-name "
-        "aws-fsx-csi-driver', and set one as docs/upgrade.md shows"
+        "aws-fsx-csi-driver', and set it in addon_versions"
     )
 
 
@@ -117,3 +117,20 @@ def test_the_version_is_of_the_release_or_of_one_before_and_never_of_a_later_one
         fsx,
         None,
     ]
+
+
+def test_a_named_version_is_in_the_template_and_no_warning_asks_for_it() -> None:
+    stack = cdk.Stack(cdk.App(), "Stack")
+    vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
+    versions = {
+        "vpc-cni": "v1.0.0-eksbuild.1",
+        "aws-fsx-csi-driver": "v2.0.0-eksbuild.1",
+        "metrics-server": "v3.0.0-eksbuild.1",
+    }
+    cluster = TrainingCluster(stack, "Cluster", vpc=vpc, kubernetes_version="1.36", addon_versions=versions)
+    cluster.add_metrics_server("Metrics")
+    template = assertions.Template.from_stack(stack)
+    found = {each["AddonName"]: each.get("AddonVersion") for each in properties(template, "AWS::EKS::Addon")}
+    assert {name: found[name] for name in versions} == versions
+    warnings = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
+    assert not [each for each in warnings if "aws-fsx-csi-driver" in str(each.entry.data)]

@@ -16,6 +16,7 @@ from training_cluster.config import (
 from training_workloads import InputError
 
 ZONES = ("us-east-1a", "us-east-1b")
+RESOURCE_GROUP = "arn:aws:resource-groups:us-west-2:111122223333:group/training"
 MIRROR = "111122223333.dkr.ecr.us-east-1.amazonaws.com/mirror"
 
 VPC = ExistingVpcConfig(
@@ -192,6 +193,25 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
         {"node_groups": group(capacity_reservation_id="cr-0123456789abcdef0")},
         "'node_groups.gpu.capacity_reservation_id' is 'cr-0123456789abcdef0', but availability_zones is empty; name "
         "two zones there, the zone of the reservation first",
+    ),
+    (
+        {"node_groups": group(capacity_reservation_id=RESOURCE_GROUP), "availability_zones": ZONES},
+        f"'node_groups.gpu.capacity_reservation_id' is '{RESOURCE_GROUP}', but availability_zones are of us-east-1; "
+        "give a resource group of us-east-1, or the zones of us-west-2",
+    ),
+    (
+        {"addon_versions": {"vpc-cin": "v1.20.4-eksbuild.1"}},
+        "'addon_versions.vpc-cin' is 'v1.20.4-eksbuild.1', but no such add-on is used; did you mean vpc-cni?",
+    ),
+    (
+        {"addon_versions": {"vpc-cni": "1.20.4"}},
+        "'addon_versions.vpc-cni' is '1.20.4'; give a version of EKS, such as v1.20.4-eksbuild.1 (aws eks "
+        "describe-addon-versions --addon-name vpc-cni)",
+    ),
+    (
+        {"addon_versions": {"metrics-server": "v0.9.0-eksbuild.7"}},
+        "'addon_versions.metrics-server' is 'v0.9.0-eksbuild.7', but this cluster does not have the add-on; omit it, "
+        "or add the driver or the metrics server with its key (efs, ebs, metrics_server)",
     ),
     (
         {"node_groups": group(max_size=100), "vpc_cidr": "10.0.0.0/20"},

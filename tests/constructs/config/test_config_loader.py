@@ -109,8 +109,8 @@ def test_ignores_the_context_of_cdk_itself(config_file: Path) -> None:
             "cluster.yaml:5: 'vpc_cidr' is 10.1.0.0/16, but line 4 has the same key; keep one of them",
         ),
         (MINIMAL + "vpc_cidr: 2026-01-01\n", "cluster.yaml:4: 'vpc_cidr' is '2026-01-01'"),
-        (MINIMAL + "1: 2", "cluster.yaml:4: '1' is 2, but there is no such key; known: admin_arns"),
-        (MINIMAL + "~: 2", "cluster.yaml:4: '~' is 2, but there is no such key; known: admin_arns"),
+        (MINIMAL + "1: 2", "cluster.yaml:4: '1' is 2, but there is no such key; known: addon_versions"),
+        (MINIMAL + "~: 2", "cluster.yaml:4: '~' is 2, but there is no such key; known: addon_versions"),
         (MINIMAL + "? [a]\n: b", "cluster.yaml:4 is [a], but it is the key of a value; give a name as the key"),
         (MINIMAL + "lustre: { {a: b}: c}", "cluster.yaml:4: 'lustre' is {a: b}, but it is the key of a value"),
         (
@@ -261,7 +261,7 @@ foo: 1
         (
             "instance_type",
             "p4d.24xlarge",
-            "'instance_type' is 'p4d.24xlarge', but there is no such key; known: admin_arns",
+            "'instance_type' is 'p4d.24xlarge', but there is no such key; known: addon_versions",
         ),
         ("lustre.capacity", "1", "'lustre.capacity' is 1, but there is no such key; did you mean capacity_gib?"),
         (
@@ -305,7 +305,7 @@ def test_reports_mistakes_of_the_file_and_of_options_together(config_file: Path)
     config_file.write_text(MINIMAL + "efs: maybe\n")
     efs, nat, luster = problems(config_file, {"luster": "1", "nat": "perhaps"})
     assert efs == "cluster.yaml:4: 'efs' is 'maybe'; give true or false"
-    assert luster.startswith("-c luster: 'luster' is 1, but there is no such key; did you mean lustre?")
+    assert luster.startswith("-c luster: 'luster' is 1, but there is no such key; did you mean lustre or cluster_role?")
     assert nat == "-c nat: 'nat' is 'perhaps'; give true or false"
 
 

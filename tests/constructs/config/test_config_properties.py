@@ -100,7 +100,7 @@ MISTAKES: tuple[tuple[str, Any, str], ...] = (
     ("node_groups.gpu.min_size", -1, "node_groups.gpu.min_size"),
     ("node_groups.gpu.max_size", "two", "node_groups.gpu.max_size"),
     ("node_groups.gpu.capacity_type", "BLOCK", "node_groups.gpu.capacity_type"),
-    ("node_groups.gpu.placement_group", "yes please", "node_groups.gpu.placement_group"),
+    ("node_groups.gpu.placement_group", "yes", "node_groups.gpu.placement_group"),
     ("node_groups.gpu.ami_release", "newest", "node_groups.gpu.ami_release"),
     ("node_groups.gpu.nothing", 1, "node_groups.gpu.nothing"),
     ("node_groups.gpu.availability_zone", "us-east-1d", "node_groups.gpu.availability_zone"),

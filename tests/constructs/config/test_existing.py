@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from training_cluster.config import ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
+from training_cluster.config import ClusterConfig, ExistingEfsConfig, ExistingLustreConfig, ExistingVpcConfig
 from training_workloads import InputError
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "private_subnet_ids": ("subnet-0123456789abcdef0",)}
@@ -42,4 +42,41 @@ EFS = {"file_system_id": "fs-0123456789abcdef0", "access_point_id": "fsap-012345
 def test_rejects_what_is_not_an_id(section: Any, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         section(**fields)
+    assert str(caught.value).startswith(message)
+
+
+ZONES = ["us-east-1a", "us-east-1b"]
+KEY_ARN = "arn:aws:kms:us-east-1:111122223333:key/01234567-89ab-cdef-0123-456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"existing_bucket": "s3://my-data/runs"},
+            "'existing_bucket' is 's3://my-data/runs'; give the name of the bucket, without s3:// and without a folder",
+        ),
+        ({"existing_bucket": "my_data"}, "'existing_bucket' is 'my_data'; give the name of the bucket"),
+        (
+            {"existing_key": "alias/training"},
+            "'existing_key' is 'alias/training'; give the ARN of the key and not of an alias, such as arn:aws:kms:",
+        ),
+        (
+            {"existing_key": KEY_ARN.replace("us-east-1", "us-west-2")},
+            f"'existing_key' is '{KEY_ARN.replace('us-east-1', 'us-west-2')}', but availability_zones are of "
+            "us-east-1; give a key of us-east-1, or the zones of us-west-2",
+        ),
+        (
+            {"existing_repository": "111122223333.dkr.ecr.us-east-1.amazonaws.com/training/images:1"},
+            "'existing_repository' is '111122223333.dkr.ecr.us-east-1.amazonaws.com/training/images:1', but that is an "
+            "address with the registry; give training/images",
+        ),
+        ({"existing_repository": "Images"}, "'existing_repository' is 'Images'; give the name of the repository"),
+    ],
+)
+def test_rejects_what_names_no_data(fields: dict[str, str], message: str) -> None:
+    groups: Any = {"gpu": {"instance_type": "p4d.24xlarge"}}
+    values: Any = {"availability_zones": ZONES, **fields}
+    with pytest.raises(InputError) as caught:
+        ClusterConfig(node_groups=groups, **values)
     assert str(caught.value).startswith(message)

@@ -1,4 +1,7 @@
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -7,7 +10,7 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 
 from training_cluster import TrainingCluster, TrainingNetwork
-from training_cluster.identity.encryption_key import TrainingKey
+from training_cluster.identity.encryption_key import TrainingKey, policy_of_an_own_key
 from training_workloads import InputError
 
 USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]
@@ -86,3 +89,12 @@ ALIAS: Any = "alias/training"
 def test_constructs_reject_what_is_not_a_key(define: Callable[[cdk.Stack], Any]) -> None:
     with pytest.raises(InputError, match="'encryption_key' is 'alias/training'; give a key"):
         define(cdk.Stack(cdk.App(), "Stack"))
+
+
+def test_the_page_prints_the_policy_of_an_own_key(root: Path) -> None:
+    page = (root / "docs/constructs/data.md").read_text()
+    printed = re.findall(r"```json\n(.*?)```", page, flags=re.DOTALL)[0]
+    wanted = policy_of_an_own_key(
+        partition="aws", suffix="amazonaws.com", region="us-east-1", account="111122223333", alarms=True
+    )
+    assert json.loads(printed) == wanted

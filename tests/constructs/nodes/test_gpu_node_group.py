@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,34 @@ def test_a_reservation_is_the_target_and_there_is_no_placement_group(site: Site)
     made.resource_count_is("AWS::EC2::PlacementGroup", 0)
     (group,) = properties(made, "AWS::EKS::Nodegroup")
     assert group["CapacityType"] == "ON_DEMAND"
+
+
+def test_a_resource_group_of_reservations_is_the_target(site: Site) -> None:
+    arn = "arn:aws:resource-groups:us-west-2:111122223333:group/training"
+    data = launch_template(template(site, instance_type="p4d.24xlarge", capacity_reservation_id=arn))
+    assert data["CapacityReservationSpecification"] == {
+        "CapacityReservationTarget": {"CapacityReservationResourceGroupArn": arn}
+    }
+
+
+def imported_group(site: Site) -> ec2.IPlacementGroup:
+    return ec2.PlacementGroup.from_placement_group_name(site.stack, "Mine", "my-group")
+
+
+@pytest.mark.parametrize("given", [lambda site: "my-group", imported_group])
+def test_a_reservation_in_an_existing_placement_group(site: Site, given: Callable[[Site], Any]) -> None:
+    made = template(
+        site,
+        instance_type="p5.48xlarge",
+        capacity_reservation_id="cr-0123456789abcdef0",
+        placement_group=given(site),
+    )
+    data = launch_template(made)
+    assert data["Placement"] == {"GroupName": "my-group"}
+    assert "CapacityReservationSpecification" in data
+    made.resource_count_is("AWS::EC2::PlacementGroup", 0)
+    (group,) = properties(made, "AWS::EKS::Nodegroup")
+    assert "training-cluster/placement-group" in group["Labels"]
 
 
 def test_a_capacity_block(site: Site) -> None:

@@ -12,6 +12,7 @@ from training_workloads.catalog.versions import AmiDrivers
 RESERVATION = "cr-0123456789abcdef0"
 P3 = {"instance_type": "p3dn.24xlarge"}
 P4D = {"instance_type": "p4d.24xlarge"}
+RESOURCE_GROUP = "arn:aws:resource-groups:us-west-2:111122223333:group/training"
 BLOCK = {"capacity_type": "CAPACITY_BLOCK", "capacity_reservation_id": RESERVATION}
 
 BROKEN: list[tuple[dict[str, Any], str]] = [
@@ -83,7 +84,39 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     (P4D | {"efa": "false"}, "'efa' is 'false'; give true or false"),
     (
         P4D | {"placement_group": "no"},
-        "'placement_group' is 'no'; give true or false",
+        "'placement_group' is 'no'; give true, false, or the name of an existing placement group "
+        "(aws ec2 describe-placement-groups)",
+    ),
+    (
+        P4D | {"placement_group": "pg-0123456789abcdef0"},
+        "'placement_group' is 'pg-0123456789abcdef0', but that is an id; give GroupName of aws ec2 "
+        "describe-placement-groups",
+    ),
+    (
+        P4D | {"placement_group": "arn:aws:ec2:us-west-2:111122223333:placement-group/my-group"},
+        "'placement_group' is 'arn:aws:ec2:us-west-2:111122223333:placement-group/my-group', but that is an ARN; give "
+        "my-group",
+    ),
+    (
+        {"instance_type": "p5.48xlarge"} | BLOCK | {"placement_group": "my-group"},
+        "'placement_group' is 'my-group', but EC2 decides the placement of a Capacity Block's instances; omit it",
+    ),
+    (
+        {"instance_type": "p5.48xlarge"} | BLOCK | {"capacity_reservation_id": RESOURCE_GROUP},
+        f"'capacity_reservation_id' is '{RESOURCE_GROUP}', but a node group runs in one Capacity Block and not in a "
+        "group of them; give the id of the block (aws ec2 describe-capacity-reservations), and a node group for each "
+        "further one: a job may span them",
+    ),
+    (
+        P4D | {"capacity_type": "SPOT", "capacity_reservation_id": RESOURCE_GROUP},
+        f"'capacity_reservation_id' is '{RESOURCE_GROUP}', but Spot instances cannot use a reservation; set "
+        "capacity_type to ON_DEMAND, or to CAPACITY_BLOCK if it is one",
+    ),
+    (
+        P4D | {"capacity_reservation_id": RESOURCE_GROUP.replace("group/", "groups/")},
+        f"'capacity_reservation_id' is '{RESOURCE_GROUP.replace('group/', 'groups/')}'; give an id such as "
+        "cr-0123456789abcdef0 (aws ec2 describe-capacity-reservations), or the ARN of a resource group of reservations "
+        "(aws resource-groups list-groups), such as arn:aws:resource-groups:us-east-1:111122223333:group/training",
     ),
     (
         P3 | {"ami_release": "1.35.0-20991399"},
@@ -131,7 +164,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     (
         P4D | {"placement_group": True, "capacity_reservation_id": RESERVATION},
         "'placement_group' is True, but the reservation cr-0123456789abcdef0 decides the placement and a new group may "
-        "not reach all of its instances; omit placement_group",
+        "not reach all of its instances; omit it, or name the placement group in which the reservation was made",
     ),
     (
         {"instance_type": "g5.xlarge", "efa": True},
@@ -215,6 +248,8 @@ def test_sizes_by_default() -> None:
         (P4D | {"capacity_type": "SPOT"}, False),
         (P4D | {"capacity_type": "SPOT", "placement_group": True}, True),
         (P4D | {"placement_group": False}, False),
+        (P4D | {"placement_group": "my-group", "capacity_reservation_id": RESERVATION}, True),
+        (P4D | {"capacity_reservation_id": RESOURCE_GROUP}, False),
         (P4D | {"capacity_reservation_id": RESERVATION}, False),
         (P4D | BLOCK, False),
     ],

@@ -21,7 +21,12 @@ _ACTION = re.compile(r"to perform:? ([\w-]+:\w+)")
 # Where the name of the API, or of the operation, is not that of IAM:
 # https://docs.aws.amazon.com/service-authorization/latest/reference/
 _PREFIXES = {"service-quotas": "servicequotas", "efs": "elasticfilesystem"}
-_ACTIONS = {"s3:ListObjectsV2": "s3:ListBucket"}
+_ACTIONS = {
+    "s3:ListObjectsV2": "s3:ListBucket",
+    "s3:GetBucketEncryption": "s3:GetEncryptionConfiguration",
+    "s3:GetBucketNotificationConfiguration": "s3:GetBucketNotification",
+    "s3:GetPublicAccessBlock": "s3:GetBucketPublicAccessBlock",
+}
 
 
 class AwsError(Exception):

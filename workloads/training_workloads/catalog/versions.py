@@ -18,6 +18,7 @@ __all__ = [
     "NOTEBOOK_INSTANCE_TYPE",
     "NOTEBOOK_PLATFORM",
     "NVIDIA_DEVICE_PLUGIN",
+    "OTHER_SYSTEM_INSTANCE_TYPES",
     "SYSTEM_INSTANCE_TYPE",
     "AmiDrivers",
     "BadAmiRelease",
@@ -46,6 +47,10 @@ MPI_OPERATOR_KUBERNETES_VERSION = "1.35"
 
 #: Nodes of the operator, the launchers and the cluster's services.
 SYSTEM_INSTANCE_TYPE = "m5.xlarge"
+
+#: Others of 4 vCPUs and 16 GiB, for regions without it: https://aws.amazon.com/ec2/instance-types/ (not read here; EC2
+#: says which a zone offers).
+OTHER_SYSTEM_INSTANCE_TYPES = ("m7i.xlarge", "m6i.xlarge", "m7a.xlarge", "m6a.xlarge", "m5a.xlarge")
 
 #: SageMaker's notebook instances, and their operating system: since 1 July 2026 none can be created on Amazon Linux 2
 #: (https://docs.aws.amazon.com/sagemaker/latest/dg/nbi-al2.html, read 2026-11-23).
