@@ -187,6 +187,7 @@ class CompleteTrainingCluster(Construct):
             admin_arns=self.config.admin_arns,
             encryption_key=self._key,
             efs=self.config.efs or self.config.existing_efs is not None,
+            system_nodes=self.config.system_nodes,
         )
 
     def _add_outputs(self) -> None:

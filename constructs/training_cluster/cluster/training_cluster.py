@@ -21,7 +21,7 @@ from training_cluster.cluster.release_support import warn_of_the_end_of_support
 from training_cluster.identity.principal_arns import PrincipalArns
 from training_cluster.log_group import log_group
 from training_cluster.network.training_network import private_subnets
-from training_cluster.nodes.system_nodes import SystemNodes
+from training_cluster.nodes.system_nodes import SystemNodes, SystemNodesSpec
 from training_cluster.stack_order import order_stacks
 from training_cluster.suppressions import children_of_type, suppress, suppress_implied_dependency, suppress_policy
 from training_workloads.catalog.versions import KUBERNETES_VERSION
@@ -53,6 +53,7 @@ class TrainingClusterProps(Spec):
         encryption_key: Key of Kubernetes' secrets, the nodes' volumes and the logs; the policy of `TrainingKey`
             allows all services that use it. Default: keys of the services.
         efs: Whether volumes on EFS are used; adds its driver.
+        system_nodes: Options of the system nodes.
     """
 
     vpc: Vpc
@@ -62,6 +63,7 @@ class TrainingClusterProps(Spec):
     admin_arns: PrincipalArns = ()
     encryption_key: Key | None = None
     efs: bool = False
+    system_nodes: SystemNodesSpec = SystemNodesSpec()
 
 
 @TrainingClusterProps.rule
@@ -105,7 +107,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
         warn_of_the_end_of_support(self, release)
         self._keep_logs_behind_the_cluster()
         self._suppress_findings()
-        self._add_system(subnets, efs=props.efs)
+        self._add_system(subnets, props)
         self.administrators = tuple(props.admin_arns)
         self._add_administrators(props.admin_arns)
 
@@ -134,7 +136,7 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             entry = f"Administrator{index}" if Token.is_unresolved(arn) else arn
             eks.AccessEntry(entries, entry, cluster=self.as_cluster, principal=arn, access_policies=[administration()])
 
-    def _add_system(self, subnets: ec2.SubnetSelection, *, efs: bool) -> None:
+    def _add_system(self, subnets: ec2.SubnetSelection, props: TrainingClusterProps) -> None:
         cluster = self.as_cluster
         self.network_addons = add_network_addons(
             self, "NetworkAddons", cluster=cluster, kubernetes_version=self.kubernetes_version
@@ -146,11 +148,12 @@ class TrainingCluster(eks.Cluster, ClusterMethods):
             subnets=subnets,
             kubernetes_version=self.kubernetes_version,
             encryption_key=self.encryption_key,
+            spec=props.system_nodes,
         )
         nodes.node.add_dependency(self.network_addons)
         self.system_nodes = nodes.node_group
         self.node_addons = add_node_addons(
-            self, "NodeAddons", cluster=cluster, kubernetes_version=self.kubernetes_version, efs=efs
+            self, "NodeAddons", cluster=cluster, kubernetes_version=self.kubernetes_version, efs=props.efs
         )
         self.node_addons.node.add_dependency(nodes)
 

@@ -17,7 +17,7 @@ from training_cluster.network.addresses import private_subnet_prefix, usable_add
 from training_cluster.network.training_network import DEFAULT_ZONES, region_of
 from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.gpu_node_group import node_group_label
-from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES
+from training_cluster.nodes.system_nodes import MOST_SYSTEM_NODES, SystemNodesSpec
 from training_cluster.platform.job_queue import JobQueueSpec, fits_a_topology, valid_flavor
 from training_cluster.platform.pre_pulled_images import Images
 from training_cluster.team.team_spec import TeamSpec, in_folder, valid_teams
@@ -79,6 +79,7 @@ class ClusterConfig(SiteConfig):
         efs: Whether there is an EFS file system too, for code and notebooks. It stays when the cluster is destroyed,
             and the next cluster gets a new one: `existing_efs` names it.
         existing_lustre: A Lustre file system in that VPC, in place of `lustre`. Default: a new one.
+        system_nodes: The nodes of the operator, the launchers and the cluster's own services.
         kubernetes_version: Release of EKS, in quotes: 1.34, 1.35, 1.36 or 1.37. One release at a time.
         nat: Whether nodes reach the internet through a NAT gateway. Without it they reach AWS through interface
             endpoints and nothing else: `mirror` is required, and images of `pre_pull_images` from ECR, both of the
@@ -112,6 +113,7 @@ class ClusterConfig(SiteConfig):
         examples=[_NODE_GROUP]
     )
     lustre: LustreConfig = Field(default=LustreConfig(), examples=["capacity_gib: 1200"])
+    system_nodes: SystemNodesSpec = Field(default=SystemNodesSpec(), examples=["ami_release: 1.35.0-20260917"])
     kubernetes_version: Annotated[str, Checked(one_of, KUBERNETES_VERSIONS, typed=True)] = KUBERNETES_VERSION
     nat: bool = True
     job_queue: Annotated[JobQueueSpec | None, BeforeValidator(switch)] = Field(
@@ -184,6 +186,8 @@ def ami_releases_are_of_the_kubernetes_version(config: ClusterConfig) -> Problem
     for name, group in config.node_groups.items():
         for problem in valid_ami_release(group.ami_release, config.kubernetes_version):
             yield replace(problem, path=("node_groups", name, *problem.path))
+    for problem in valid_ami_release(config.system_nodes.ami_release, config.kubernetes_version):
+        yield replace(problem, path=("system_nodes", *problem.path))
 
 
 @ClusterConfig.rule

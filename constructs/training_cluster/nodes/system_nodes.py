@@ -5,6 +5,8 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from training_cluster.nodes.ami_release import LATEST, AmiRelease, valid_ami_release, valid_name
+from training_cluster.nodes.newest_release import pinned_release
 from training_cluster.nodes.node_parts import (
     IMAGES_MIB_PER_SECOND,
     launch_tags,
@@ -16,8 +18,10 @@ from training_cluster.nodes.node_parts import (
 )
 from training_cluster.nodes.node_repair import NodeRepair
 from training_workloads.catalog.versions import SYSTEM_INSTANCE_TYPE
+from training_workloads.spec import Spec
+from training_workloads.validation import Problems, check
 
-__all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SystemNodes"]
+__all__ = ["MOST_SYSTEM_NODES", "SYSTEM_NODES", "SystemNodes", "SystemNodesSpec"]
 
 #: Their number, one in each of two zones, and their number during a replacement.
 SYSTEM_NODES = 2
@@ -30,10 +34,28 @@ _ROOT_VOLUME_GIB = 100
 _NAME = "system"
 
 
+class SystemNodesSpec(Spec):
+    """The system nodes.
+
+    Attributes:
+        ami_release: Release of the AL2023 AMI of EKS, such as 1.35.0-20260917, or `latest`: the newest when `cdk` first
+            looks it up, which `cdk.context.json` keeps.
+    """
+
+    ami_release: AmiRelease = LATEST
+
+
+@SystemNodesSpec.rule
+def ami_release_is_a_good_one(spec: SystemNodesSpec) -> Problems:
+    """Reject digits that are not a day, and a release with a known fault."""
+    yield from valid_name(spec.ami_release, "standard", SYSTEM_INSTANCE_TYPE)
+
+
 class SystemNodes(Construct):
     """A managed node group with an encrypted root volume; pods cannot reach the node's credentials.
 
     Attributes:
+        ami_release: The release of the nodes' AMI; None where it was not looked up, so that EKS chooses.
         node_group: The EKS node group.
         launch_template: Volume and metadata service.
     """
@@ -47,6 +69,7 @@ class SystemNodes(Construct):
         subnets: ec2.SubnetSelection,
         kubernetes_version: str,
         encryption_key: kms.IKey | None = None,
+        spec: SystemNodesSpec,
     ) -> None:
         """Define the nodes.
 
@@ -56,8 +79,17 @@ class SystemNodes(Construct):
             kubernetes_version: Release of the nodes, the cluster's.
             encryption_key: Key of the root volumes; its policy must allow EC2 Auto Scaling, as that of `TrainingKey`
                 does. Default: the account's key for EBS.
+            spec: Their options.
         """
         super().__init__(scope, id)
+        check(valid_ami_release(spec.ami_release, kubernetes_version))
+        self.ami_release = pinned_release(
+            self,
+            spec.ami_release,
+            ami="standard",
+            instance_type=SYSTEM_INSTANCE_TYPE,
+            kubernetes_version=kubernetes_version,
+        )
         nodes = Construct(self, node_identity(SYSTEM_INSTANCE_TYPE))
         self.launch_template = _launch_template(nodes, encryption_key, cluster.cluster_name)
         self.node_group = eks.Nodegroup(
@@ -65,6 +97,7 @@ class SystemNodes(Construct):
             "Resource",
             cluster=cluster,
             ami_type=eks.NodegroupAmiType.AL2023_X86_64_STANDARD,
+            release_version=self.ami_release,
             instance_types=[ec2.InstanceType(SYSTEM_INSTANCE_TYPE)],
             min_size=SYSTEM_NODES,
             desired_size=SYSTEM_NODES,
