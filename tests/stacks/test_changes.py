@@ -14,6 +14,7 @@ from training_cluster import ClusterConfig, NodeRepair
 from training_cluster.changes.findings import REJECTED, Jobs, node_groups_are_updated
 from training_cluster.changes.planned_stack import NODE_GROUP, PlannedStack, group_name
 from training_cluster.config import GpuNodeGroupConfig, JobIdentitySpec, JobQueueSpec, LustreConfig, TeamSpec
+from training_cluster.nodes.system_nodes import SystemNodesSpec
 from training_workloads.spec import Spec
 
 #: What others may import of the key, the bucket and the images.
@@ -29,6 +30,7 @@ SECTIONS: dict[str, type[Spec]] = {
     "": ClusterConfig,
     "node_groups.gpu.": GpuNodeGroupConfig,
     "node_groups.gpu.node_repair.": NodeRepair,
+    "system_nodes.": SystemNodesSpec,
     "lustre.": LustreConfig,
     "job_queue.": JobQueueSpec,
     "service_accounts.trainer.": JobIdentitySpec,
@@ -38,6 +40,8 @@ SECTIONS: dict[str, type[Spec]] = {
 
 def test_every_key_changes() -> None:
     keys = {f"{section}{key}" for section, model in SECTIONS.items() for key in model.model_fields}
+    # Each of these is the keys of its section.
+    keys -= {"system_nodes"}
     # The whole section `node_repair` is that key.
     assert {each.key for each in CHANGES} - {"tags"} == keys - {"node_groups.gpu.node_repair.enabled"}
 

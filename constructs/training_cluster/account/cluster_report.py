@@ -15,7 +15,9 @@ from training_cluster.account.deployed_stack import (
     kubernetes_release,
     running_nodes,
 )
+from training_cluster.account.deployed_template import deployed_template
 from training_cluster.account.lustre_state import LustreState, read_lustre
+from training_cluster.account.node_releases import NodeRelease, read_releases
 from training_cluster.monitoring.cost import CostEstimate, hourly_cost
 from training_workloads.aws.errors import RequestError
 from training_workloads.catalog import INSTANCE_TYPES
@@ -41,6 +43,7 @@ class ClusterReport:
         stacks: The state of each stack by its name.
         cluster: EKS's name of the cluster; None without one.
         instances: The nodes that EC2 runs, and bills, by type.
+        releases: The releases of the AMI of its node groups.
         kubernetes: The state that Kubernetes knows; None where it cannot be asked.
         file_systems: The Lustre file systems that jobs mount, also one that existed before the cluster.
         usd_per_hour: Price of nodes, control plane, NAT gateways and interface endpoints at On-Demand prices; None
@@ -52,6 +55,7 @@ class ClusterReport:
     stacks: Mapping[str, str]
     cluster: str | None = None
     instances: Mapping[str, int] = field(default_factory=dict)
+    releases: tuple[NodeRelease, ...] = ()
     kubernetes: ClusterState | None = None
     file_systems: tuple[LustreState, ...] = ()
     usd_per_hour: float | None = None
@@ -79,12 +83,20 @@ def report_cluster(account: Account, cluster_stack: str, data_stack: str, contex
         stacks=states,
         cluster=stack.cluster_name,
         instances=instances,
+        releases=_noted(notes, "the releases of the AMI", lambda: _releases(account, stack)) or (),
         kubernetes=_noted(notes, "Kubernetes", lambda: _kubernetes(account, stack, context)),
         file_systems=_file_systems(notes, account, stack),
         usd_per_hour=price.usd_per_hour,
         price=str(price),
         notes=tuple(notes),
     )
+
+
+def _releases(account: Account, stack: DeployedStack) -> tuple[NodeRelease, ...]:
+    # A cluster of CDK has its groups in the same stack.
+    if not stack.ids("AWS::EKS::Nodegroup"):
+        return ()
+    return read_releases(account, stack, deployed_template(account, stack.name))
 
 
 def _price(notes: list[str], account: Account, stack: DeployedStack, instances: Mapping[str, int]) -> CostEstimate:

@@ -131,8 +131,13 @@ def _keys(change: ResourceChange, group: str) -> tuple[str, ...]:
     known = _KEYS.get(change.kind, {})
     own = [path for path in change.paths if path not in change.followed]
     return tuple(
-        key.format(group) for path in own for start, key in known.items() if f"{path}/".startswith(f"{start}/")
+        _of_group(key, group) for path in own for start, key in known.items() if f"{path}/".startswith(f"{start}/")
     )
+
+
+def _of_group(key: str, group: str) -> str:
+    """Return a key of a group; the system nodes have a section of their own."""
+    return key.format(group).replace(f"node_groups.{SYSTEM_GROUP}.", "system_nodes.")
 
 
 def group_name(change: ResourceChange) -> str:

@@ -68,11 +68,11 @@ def _look_up(scope: Construct, parameter: str) -> str | None:
     if not (account and region):
         _inform(scope, "this synthesis knows no account or no region")
         return None
-    place = {"account": account, "region": region}
-    key = ContextProvider.get_key(scope, provider=_PROVIDER, props={**place, "parameterName": parameter}).key
+    props = {"account": account, "region": region, "parameterName": parameter}
+    key = ContextProvider.get_key(scope, provider=_PROVIDER, props=props).key
     if scope.node.try_get_context(key) is None:
         role = stack.synthesizer.lookup_role
-        query = SSMParameterContextQuery(**place, parameter_name=parameter, lookup_role_arn=role)
+        query = SSMParameterContextQuery(account=account, region=region, parameter_name=parameter, lookup_role_arn=role)
         stack.report_missing_context_key(key=key, provider=Provider.SSM_PARAMETER_PROVIDER, props=query)
     return key
 
