@@ -136,7 +136,7 @@ def _keys(change: ResourceChange, group: str) -> tuple[str, ...]:
 
 
 def _of_group(key: str, group: str) -> str:
-    """Return a key of a group; the system nodes have a section of their own."""
+    """Return a key of a group; the system nodes have a separate section."""
     return key.format(group).replace(f"node_groups.{SYSTEM_GROUP}.", "system_nodes.")
 
 

@@ -14,6 +14,7 @@ from training_cluster.config.sections import (
     SageMakerConfig,
 )
 from training_cluster.identity.job_identity import JobIdentitySpec
+from training_cluster.nodes.system_nodes import SystemNodesSpec
 from training_cluster.platform.job_queue import JobQueueSpec
 from training_cluster.sagemaker.training_notebook import NotebookSpec
 from training_cluster.team.team_spec import TeamSpec
@@ -29,6 +30,7 @@ __all__ = [
     "LustreConfig",
     "NotebookSpec",
     "SageMakerConfig",
+    "SystemNodesSpec",
     "TeamSpec",
     "load_config",
 ]

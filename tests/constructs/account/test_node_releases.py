@@ -74,9 +74,7 @@ def test_status_without_the_right_says_what_is_missing(
     account: StubbedAccount, kubernetes: Kubernetes, command: Command
 ) -> None:
     account.answer_identity()
-    account.answer_stack(
-        {"Cluster": ("AWS::EKS::Cluster", "training"), "Gpu": ("AWS::EKS::Nodegroup", "training/Gpu")}
-    )
+    account.answer_stack({"Cluster": ("AWS::EKS::Cluster", "training"), "Gpu": ("AWS::EKS::Nodegroup", "training/Gpu")})
     account.answer_no_stack("TrainingDataStack")
     account.answer_instances()
     account.answer("eks", "describe_cluster", {"cluster": {"version": "1.35"}}, {"name": "training"})

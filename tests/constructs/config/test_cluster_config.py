@@ -11,9 +11,9 @@ from training_cluster.config import (
     JobIdentitySpec,
     JobQueueSpec,
     LustreConfig,
+    SystemNodesSpec,
     TeamSpec,
 )
-from training_cluster.nodes.system_nodes import SystemNodesSpec
 from training_workloads import InputError
 
 ZONES = ("us-east-1a", "us-east-1b")

@@ -48,7 +48,7 @@ def releases(assembly: cx_api.CloudAssembly) -> dict[str, Any]:
 
 
 def missing(assembly: cx_api.CloudAssembly) -> list[Any]:
-    """Return what `cdk` has to look up before it synthesizes again; Python has no access to it by jsii."""
+    """Return the values that `cdk` has to look up before it synthesizes again; jsii gives no access to them."""
     manifest = json.loads((Path(assembly.directory) / "manifest.json").read_text(encoding="utf-8"))
     return list(manifest.get("missing", ()))
 
@@ -107,7 +107,7 @@ def test_a_synthesis_without_an_account_says_once_that_eks_chooses() -> None:
 
 
 @pytest.mark.usefixtures("credentials")
-def test_what_cdk_could_not_look_up_is_said_once() -> None:
+def test_a_look_up_that_failed_is_one_note() -> None:
     error = {"$providerError": "SSM parameter not available", "$dontSaveContext": True}
     assembly = synthesized({GPU: error, SYSTEM: error})
     (note,) = notes(assembly)
