@@ -49,12 +49,12 @@ def pinned_release(
     if is_named(ami_release):
         return ami_release
     if kubernetes_version is None or Token.is_unresolved(kubernetes_version):
-        _inform(scope, "the release of Kubernetes is not known")
+        _warn(scope, "the release of Kubernetes is not known")
         return None
     key = _look_up(scope, newest_parameter(kubernetes_version, ami))
     found = scope.node.try_get_context(key) if key else None
     if isinstance(found, Mapping):
-        _inform(scope, f"'cdk' could not: {found.get(_ERROR)}")
+        _warn(scope, f"'cdk' could not: {found.get(_ERROR)}")
     if not isinstance(found, str):
         return None
     check(_valid_newest(found, ami, instance_type, key=str(key)))
@@ -66,7 +66,7 @@ def _look_up(scope: Construct, parameter: str) -> str | None:
     stack = Stack.of(scope)
     account, region = _known(stack.account, "CDK_DEFAULT_ACCOUNT"), _known(stack.region, "CDK_DEFAULT_REGION")
     if not (account and region):
-        _inform(scope, "this synthesis knows no account or no region")
+        _warn(scope, "this synthesis knows no account or no region")
         return None
     props = {"account": account, "region": region, "parameterName": parameter}
     key = ContextProvider.get_key(scope, provider=_PROVIDER, props=props).key
@@ -82,10 +82,10 @@ def _known(value: str, variable: str) -> str | None:
     return os.environ.get(variable) if Token.is_unresolved(value) else value
 
 
-def _inform(scope: Construct, why: str) -> None:
+def _warn(scope: Construct, why: str) -> None:
     # Once for all groups of the stack.
     text = f"ami_release is 'latest', which is not looked up, because {why}: {_UNPINNED}"
-    Annotations.of(Stack.of(scope)).add_info_v2("cdk-training-cluster:ami-release-not-looked-up", text)
+    Annotations.of(Stack.of(scope)).add_warning_v2("cdk-training-cluster:ami-release-not-looked-up", text)
 
 
 def _valid_newest(found: str, ami: Ami, instance_type: str, *, key: str) -> Problems:

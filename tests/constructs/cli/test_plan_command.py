@@ -10,7 +10,14 @@ import pytest
 from tests.constructs.account.conftest import Command, Kubernetes
 from tests.constructs.account.stubbed_account import StubbedAccount
 from tests.constructs.account.test_preflight import actions
-from training_cluster.account import account_requests, cluster_state, deployed_stack, deployed_template, lustre_state
+from training_cluster.account import (
+    account_requests,
+    cluster_state,
+    deployed_stack,
+    deployed_template,
+    lustre_state,
+    node_releases,
+)
 from training_cluster.changes import cluster_plan, live_cluster
 from training_cluster.changes.assembly import app_stacks
 from training_cluster.changes.findings import RULES
@@ -288,6 +295,7 @@ def test_the_page_has_every_rule_and_every_permission(root: Path) -> None:
         deployed_template,
         cluster_state,
         lustre_state,
+        node_releases,
         cluster_plan,
         live_cluster,
     )
