@@ -7,10 +7,11 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from aws_cdk import cx_api
+from aws_cdk import assertions, cx_api
 
 from app import build
-from training_cluster import ClusterConfig
+from tests.constructs.site import Site
+from training_cluster import ClusterConfig, GpuNodeGroup
 from training_workloads import InputError
 
 PARAMETERS = "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64"
@@ -112,6 +113,14 @@ def test_a_look_up_that_failed_is_one_note() -> None:
     assembly = synthesized({GPU: error, SYSTEM: error})
     (note,) = notes(assembly)
     assert note.startswith(f"{NOT_LOOKED_UP} 'cdk' could not: SSM parameter not available: EKS takes")
+
+
+@pytest.mark.usefixtures("credentials")
+def test_nodes_of_an_unknown_kubernetes_release_are_not_looked_up(site: Site) -> None:
+    group = GpuNodeGroup(site.stack, "gpu", cluster=site.cluster, instance_type="g5.xlarge")
+    assert group.ami_release is None
+    (warning,) = assertions.Annotations.from_stack(site.stack).find_warning("*", assertions.Match.any_value())
+    assert f"{NOT_LOOKED_UP} the release of Kubernetes is not known" in str(warning.entry.data)
 
 
 @pytest.mark.usefixtures("credentials")
