@@ -1,10 +1,10 @@
 """List the rows of the catalog that are older than their source: `make outdated`.
 
 It reads the repositories of the charts, the registries of the images, the index of Python packages through pip, moto's
-newest recording of what EC2 offers, the issues of GitHub that this project works around, and EKS through boto3, which
-needs credentials. What it cannot reach it names. The dates of the rows need no network. The exit code is 1 where a row
-is older than its source, a digest is not that of the source, an issue is closed, or a type that AWS has retired is a
-default or in an example.
+newest recording of what EC2 offers, the issues of GitHub that this project works around, and EKS and its newest AMI
+through boto3, which needs credentials. What it cannot reach it names. The dates of the rows need no network. The exit
+code is 1 where a row is older than its source, a digest is not that of the source, an issue is closed, or a type that
+AWS has retired is a default or in an example.
 """
 
 import argparse
@@ -26,6 +26,7 @@ import yaml
 
 from setup.record_instance_types import recorded_regions, recorded_types
 from training_workloads.catalog import INSTANCE_TYPES, Price
+from training_workloads.catalog.ami_releases import AMI_FAULTS_CHECKED, ami_packages
 from training_workloads.catalog.images import IMAGES
 from training_workloads.catalog.kubernetes_releases import ADDONS, KUBERNETES_RELEASES
 from training_workloads.catalog.offers import offered_regions
@@ -44,6 +45,7 @@ from training_workloads.catalog.versions import (
     CLUSTER_AUTOSCALER,
     DCGM_EXPORTER,
     EFA_DEVICE_PLUGIN,
+    KUBERNETES_VERSION,
     KUBERNETES_VERSIONS,
     NVIDIA_DEVICE_PLUGIN,
 )
@@ -54,6 +56,8 @@ _ROOT = Path(__file__).parents[1]
 _SECONDS = 20
 _DAYS = 90
 _SHOWN = 5
+_NEWEST_AMI = "amazon-linux-2023/x86_64/nvidia/recommended/release_version"
+_BUGS = "https://github.com/awslabs/amazon-eks-ami/issues?q=label%3Abug"
 _CHARTS = (NVIDIA_DEVICE_PLUGIN, EFA_DEVICE_PLUGIN, CLUSTER_AUTOSCALER, DCGM_EXPORTER)
 #: Manifests over all platforms first, then those of one.
 _MANIFESTS = (
@@ -168,14 +172,22 @@ class Sources:
         ]
         return str(defaults[0])
 
+    def newest_ami(self, kubernetes_version: str) -> str:
+        """Return the newest release of the AMI with NVIDIA's driver for a release."""
+        name = f"/aws/service/eks/optimized-ami/{kubernetes_version}/{_NEWEST_AMI}"
+        return str(self._aws("ssm", lambda ssm: ssm.get_parameter(Name=name))["Parameter"]["Value"])
+
     def _eks(self, call: Callable[[Any], Any]) -> Any:
+        return self._aws("eks", call)
+
+    def _aws(self, service: str, call: Callable[[Any], Any]) -> Any:
         import boto3
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             limits = Config(connect_timeout=_SECONDS, read_timeout=_SECONDS, retries={"total_max_attempts": 1})
-            return call(boto3.client("eks", config=limits))
+            return call(boto3.client(service, config=limits))
         except (BotoCoreError, ClientError) as error:
             raise UnreadError(f"EKS: {error}") from error
 
@@ -231,7 +243,7 @@ def outdated(sources: Sources, *, today: date, days: int = _DAYS) -> Iterator[Li
         days: Age of a row from which on it is listed.
     """
     yield from _retired_and_named()
-    for part in (_charts, _images, _next_kubectl, _offers, _releases, _addons, _fixes):
+    for part in (_charts, _images, _next_kubectl, _offers, _releases, _addons, _fixes, _amis):
         try:
             yield from part(sources)
         except UnreadError as error:
@@ -333,8 +345,20 @@ def _addons(sources: Sources) -> Iterator[Line]:
                 yield Line(kind="older", text=f"{name} for Kubernetes {version}: {mine}, EKS's default is {theirs}")
 
 
+def _amis(sources: Sources) -> Iterator[Line]:
+    known = max(each.release for each in ami_packages())
+    newest = sources.newest_ami(KUBERNETES_VERSION)
+    if int(newest.rpartition("-")[2]) > known:
+        text = (
+            f"packages of the AMI: {known}, EKS has {newest}: run python -m setup.record_ami_packages, and read {_BUGS}"
+        )
+        yield Line(kind="older", text=text)
+
+
 def _dates(today: date, days: int) -> Iterator[Line]:
-    rows: dict[str, date] = {f"chart {one.chart}": one.checked for one in _CHARTS}
+    # First: of each day a few are named.
+    rows = {f"faults of the AMI ({_BUGS})": AMI_FAULTS_CHECKED}
+    rows |= {f"chart {one.chart}": one.checked for one in _CHARTS}
     rows |= {f"image {one.name}:{one.tag}": one.checked for one in IMAGES}
     rows |= {f"Kubernetes {one.name}": one.checked for one in KUBERNETES_RELEASES.values()}
     prices = dict(_PRICES)

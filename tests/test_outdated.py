@@ -12,6 +12,7 @@ import pytest
 from setup import outdated as outdated_module
 from setup.outdated import Sources, UnreadError, main, named_types, outdated
 from training_workloads.catalog import INSTANCE_TYPES
+from training_workloads.catalog.ami_releases import ami_packages
 from training_workloads.catalog.images import CHOWN_IMAGE, ETCD_IMAGE, IMAGES
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.offers import DEFAULT_INSTANCE_TYPE, offered_regions
@@ -59,6 +60,10 @@ class SameAsCatalog(Sources):
         """Return the catalog's."""
         return {name: one.standard_support_ends for name, one in KUBERNETES_RELEASES.items()}
 
+    def newest_ami(self, kubernetes_version: str) -> str:
+        """Return the catalog's."""
+        return f"{kubernetes_version}.9-{ami_packages()[-1].release}"
+
     def addon(self, name: str, kubernetes_version: str) -> str:
         """Return the catalog's."""
         return KUBERNETES_RELEASES[kubernetes_version].addons.get(name, "no version")
@@ -66,6 +71,17 @@ class SameAsCatalog(Sources):
 
 def lines(sources: Sources, kind: str) -> list[str]:
     return [line.text for line in outdated(sources, today=TODAY) if line.kind == kind]
+
+
+def test_a_newer_ami_than_the_table_and_old_faults_are_lines() -> None:
+    class Newer(SameAsCatalog):
+        def newest_ami(self, kubernetes_version: str) -> str:
+            return "1.35.9-20991231"
+
+    (line,) = [each for each in lines(Newer(), "older") if "AMI" in each]
+    assert line.startswith(f"packages of the AMI: {ami_packages()[-1].release}, EKS has 1.35.9-20991231: run python")
+    later = outdated(SameAsCatalog(), today=date(2027, 11, 28))
+    assert [each for each in later if each.kind == "old" and "faults of the AMI (https://github.com/" in each.text]
 
 
 def test_nothing_is_older_than_sources_with_the_same_versions() -> None:

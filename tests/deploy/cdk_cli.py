@@ -10,7 +10,7 @@ from typing import Any
 from tests.deploy.aws_account import Aws
 from tests.deploy.emulator import ROOT
 
-CDK = ROOT / ".venv/bin/cdk"
+CDK, PYTHON = ROOT / ".venv/bin/cdk", ROOT / ".venv/bin/python"
 
 
 class CdkError(RuntimeError):
@@ -26,9 +26,14 @@ class CdkCli:
 
     def run(self, *arguments: str, may_fail: bool = False) -> subprocess.CompletedProcess[str]:
         """Run a command, and raise with its output if it fails."""
-        environment = os.environ | self.aws.environment() | {"CDK_HOME": str(self.folder / "home")}
+        # In the folder, into which the CDK writes what it has looked up.
+        settings = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
+        settings["app"] = f"{PYTHON} {ROOT / 'app.py'}"
+        (self.folder / "cdk.json").write_text(json.dumps(settings), encoding="utf-8")
+        own = {"CDK_HOME": str(self.folder / "home"), "PYTHONPATH": str(ROOT)}
+        environment = os.environ | self.aws.environment() | own
         result = subprocess.run(
-            [CDK, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+            [CDK, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True, check=False
         )
         if result.returncode and not may_fail:
             output = f"{result.stdout}\n{result.stderr}"[-6000:]
@@ -51,7 +56,7 @@ class CdkCli:
         output = self.folder / name
         values = {"config": str(config)} | context
         options = [part for key, value in values.items() for part in ("--context", f"{key}={value}")]
-        options += ["--app", f".venv/bin/python -m {app}"] if app else []
+        options += ["--app", f"{PYTHON} -m {app}"] if app else []
         self.run("synth", "--quiet", "--output", str(output), *options)
         return output
 

@@ -87,6 +87,7 @@ CHANGES = [
         "capacity_reservation_id", "cr-0123456789abcdef1", "nodes", capacity_reservation_id="cr-0123456789abcdef0"
     ),
     of_group("ami_release", "1.35.0-20260917", "nodes"),
+    Change(key="system_nodes.ami_release", after={"system_nodes.ami_release": "1.35.0-20260917"}, system="nodes"),
     of_group("root_volume_mib_per_second", 500, "nodes"),
     of_group("root_volume_iops", 6000, "nodes"),
     of_group("fast_image_pull", True, "nodes"),

@@ -13,8 +13,14 @@ from tests.stacks.templates import templates as templates_of
 from training_cluster import ClusterConfig, NodeRepair
 from training_cluster.changes.findings import REJECTED, Jobs, node_groups_are_updated
 from training_cluster.changes.planned_stack import NODE_GROUP, PlannedStack, group_name
-from training_cluster.config import GpuNodeGroupConfig, JobIdentitySpec, JobQueueSpec, LustreConfig, TeamSpec
-from training_cluster.nodes.system_nodes_spec import SystemNodesSpec
+from training_cluster.config import (
+    GpuNodeGroupConfig,
+    JobIdentitySpec,
+    JobQueueSpec,
+    LustreConfig,
+    SystemNodesSpec,
+    TeamSpec,
+)
 from training_workloads.spec import Spec
 
 #: What others may import of the key, the bucket and the images.
@@ -30,8 +36,8 @@ SECTIONS: dict[str, type[Spec]] = {
     "": ClusterConfig,
     "node_groups.gpu.": GpuNodeGroupConfig,
     "node_groups.gpu.node_repair.": NodeRepair,
-    "lustre.": LustreConfig,
     "system_nodes.": SystemNodesSpec,
+    "lustre.": LustreConfig,
     "job_queue.": JobQueueSpec,
     "service_accounts.trainer.": JobIdentitySpec,
     "teams.vision.": TeamSpec,

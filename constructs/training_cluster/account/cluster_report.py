@@ -15,8 +15,10 @@ from training_cluster.account.deployed_stack import (
     kubernetes_release,
     running_nodes,
 )
+from training_cluster.account.deployed_template import deployed_template
 from training_cluster.account.kept_resources import ELASTIC_FILE_SYSTEM, elastic_bytes
 from training_cluster.account.lustre_state import LustreState, read_lustre
+from training_cluster.account.node_releases import NodeRelease, read_releases
 from training_cluster.monitoring.cost import CostEstimate, found_cost
 from training_cluster.nodes.node_parts import CLUSTER_TAG
 from training_workloads.aws.errors import RequestError
@@ -44,6 +46,7 @@ class ClusterReport:
         stacks: The state of each stack by its name.
         cluster: EKS's name of the cluster; None without one.
         instances: The nodes that EC2 runs, and bills, by type.
+        releases: The releases of the AMI of its node groups.
         kubernetes: The state that Kubernetes knows; None where it cannot be asked.
         file_systems: The Lustre file systems that jobs mount, also one that existed before the cluster.
         usd_per_hour: What costs by the hour, at On-Demand prices, without that of `unpriced`; None without a cluster.
@@ -55,6 +58,7 @@ class ClusterReport:
     stacks: Mapping[str, str]
     cluster: str | None = None
     instances: Mapping[str, int] = field(default_factory=dict)
+    releases: tuple[NodeRelease, ...] = ()
     kubernetes: ClusterState | None = None
     file_systems: tuple[LustreState, ...] = ()
     usd_per_hour: float | None = None
@@ -84,6 +88,7 @@ def report_cluster(account: Account, cluster_stack: str, data_stack: str, contex
         stacks=states,
         cluster=stack.cluster_name,
         instances=instances,
+        releases=_noted(notes, "the releases of the AMI", lambda: _releases(account, stack)) or (),
         kubernetes=_noted(notes, "Kubernetes", lambda: _kubernetes(account, stack, context)),
         file_systems=file_systems,
         usd_per_hour=price.usd_per_hour,
@@ -91,6 +96,13 @@ def report_cluster(account: Account, cluster_stack: str, data_stack: str, contex
         price=str(price),
         notes=tuple(notes),
     )
+
+
+def _releases(account: Account, stack: DeployedStack) -> tuple[NodeRelease, ...]:
+    # A cluster of CDK has its groups in the same stack.
+    if not stack.ids("AWS::EKS::Nodegroup"):
+        return ()
+    return read_releases(account, stack, deployed_template(account, stack.name))
 
 
 def _price(

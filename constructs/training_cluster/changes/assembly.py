@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from training_cluster.account.account_requests import Account
+from training_cluster.changes.look_ups import look_up
 from training_cluster.changes.template_changes import Template
 from training_workloads.validation import InputError, Problem, Problems, check
 
@@ -54,7 +55,7 @@ def app_stacks(folder: Path, context: Mapping[str, str], account: Account, app: 
 
     Raises:
         InputError: There is no app, or it ends with an error, which it has printed.
-        AwsError: There are no valid credentials.
+        AwsError: There are no valid credentials, or a value that the app lacks cannot be looked up.
     """
     settings = _settings(folder / _FILE, needs_app=app is None)
     command = app or settings["app"]
@@ -66,11 +67,19 @@ def app_stacks(folder: Path, context: Mapping[str, str], account: Account, app: 
             "CDK_DEFAULT_ACCOUNT": account.number,
             "CDK_DEFAULT_REGION": account.region,
             "CDK_OUTDIR": output,
-            "CDK_CONTEXT_JSON": json.dumps(_context(folder, settings, context)),
         }
-        ended = subprocess.run(command, shell=True, cwd=folder, env=environment, stdout=_STDERR, check=False)
-        check(_ended_well(command, ended.returncode))
+        known = _context(folder, settings, context)
+        _run(command, folder, environment, known)
+        # The CLI synthesizes again with what it has looked up.
+        if found := look_up(account, Path(output)):
+            _run(command, folder, environment, {**known, **found})
         return list(_stacks(Path(output)))
+
+
+def _run(command: str, folder: Path, environment: Mapping[str, str], context: Mapping[str, Any]) -> None:
+    given = {**environment, "CDK_CONTEXT_JSON": json.dumps(context)}
+    ended = subprocess.run(command, shell=True, cwd=folder, env=given, stdout=_STDERR, check=False)
+    check(_ended_well(command, ended.returncode))
 
 
 def _context(folder: Path, settings: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:

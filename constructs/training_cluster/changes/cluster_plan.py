@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from training_cluster.account.account_requests import Account
 from training_cluster.account.deployed_stack import DeployedStack, find_stack
 from training_cluster.account.deployed_template import deployed_template
+from training_cluster.account.node_releases import NodeRelease, read_releases
 from training_cluster.changes.assembly import AppStack
 from training_cluster.changes.findings import LOST, REJECTED, RULES, UNKNOWN, Finding, Rule
 from training_cluster.changes.live_cluster import LiveCluster
@@ -35,10 +36,12 @@ class ClusterPlan:
     Attributes:
         stacks: The stacks of the app, those with changes and those without.
         findings: The effects that a person must know.
+        releases: The releases of the AMI of the deployed node groups.
     """
 
     stacks: tuple[PlannedStack, ...]
     findings: tuple[Finding, ...]
+    releases: tuple[NodeRelease, ...] = ()
 
     @property
     def is_safe(self) -> bool:
@@ -66,7 +69,14 @@ def plan_deployment(account: Account, stacks: Sequence[AppStack], context: str |
         raise InputError(Problem(path=("env",), given=given, allowed=allowed, fix=_ELSEWHERE))
     planned = tuple(_planned(account, each.name, each.template) for each in stacks if each not in elsewhere)
     unknown = (_not_here(each, here) for each in elsewhere)
-    return ClusterPlan(stacks=planned, findings=(*_findings(account, planned, context), *unknown))
+    findings, releases = [*_findings(account, planned, context), *unknown], list[NodeRelease]()
+    for stack in planned:
+        try:
+            releases += read_releases(account, stack.deployed, stack.new) if stack.deployed else ()
+        except RequestError as error:
+            subject = f"{stack.name}: the releases of the AMI"
+            findings.append(Finding(outcome=UNKNOWN, subject=subject, effect=f"they cannot be read: {error}"))
+    return ClusterPlan(stacks=planned, findings=tuple(findings), releases=tuple(releases))
 
 
 def _is_here(stack: AppStack, here: str) -> bool:

@@ -9,11 +9,12 @@ from training_cluster.account.cluster_state import ClusterState
 from training_cluster.account.deployed_stack import FILE_SYSTEM
 from training_cluster.account.kept_resources import KeptResource
 from training_cluster.account.lustre_state import LustreState
+from training_cluster.account.node_releases import NodeRelease
 from training_cluster.account.teardown import Teardown
 from training_workloads.cli.cluster_output import print_jobs, print_table
 from training_workloads.terminal import say
 
-__all__ = ["kept_lines", "print_checks", "print_cluster_report", "print_teardown"]
+__all__ = ["kept_lines", "print_checks", "print_cluster_report", "print_releases", "print_teardown"]
 
 _MARKS = {OK: "✓", FAILED: "✗", SKIPPED: "skipped"}
 _WORDS = {OK: "ok", FAILED: "FAILED", SKIPPED: "skipped"}
@@ -43,6 +44,9 @@ def print_cluster_report(report: ClusterReport) -> None:
     if report.cluster:
         say("", f"cluster {report.cluster}")
         _print_nodes(report)
+    if report.releases:
+        say("")
+        print_releases(report.releases)
     if report.kubernetes:
         _print_platform(report.kubernetes)
     if report.file_systems:
@@ -59,6 +63,15 @@ def print_cluster_report(report: ClusterReport) -> None:
         say("", f"per hour: {report.price}")
     if report.notes:
         say("", *(f"note: {text}" for text in report.notes))
+
+
+def print_releases(releases: Iterable[NodeRelease]) -> None:
+    """Print a table of the AMI's releases by node group, then the known faults of those that run."""
+    found = list(releases)
+    rows = [[each.group, each.deployed or "-", each.pinned or "EKS chooses", each.newest or "?"] for each in found]
+    print_table(["NODE GROUP", "AMI RELEASE", "PINNED", "NEWEST"], rows)
+    if faults := [f"{each.group} runs {each.deployed}: {fault}" for each in found for fault in each.faults]:
+        say("", *faults)
 
 
 def _print_nodes(report: ClusterReport) -> None:

@@ -10,6 +10,7 @@ from training_cluster.changes.findings import LOST, REJECTED, STOPS, UNKNOWN, Ou
 from training_cluster.changes.planned_stack import PlannedStack
 from training_cluster.changes.template_changes import Action, ResourceChange, Template
 from training_cluster.changes.template_cost import template_cost
+from training_cluster.cli.account_output import print_releases
 from training_workloads.cli.cluster_output import print_table
 from training_workloads.terminal import say
 
@@ -40,6 +41,9 @@ def print_plan(plan: ClusterPlan) -> None:
         print_table(["", "RESOURCE", "EFFECT", "KEYS"], rows)
     if remedies := list(dict.fromkeys(f"{each.subject}: {each.remedy}" for each in plan.findings if each.remedy)):
         say("", *remedies)
+    if plan.releases:
+        say("")
+        print_releases(plan.releases)
     say("", _last_line(plan))
 
 
@@ -51,6 +55,7 @@ def plan_as_data(plan: ClusterPlan) -> dict[str, Any]:
             stack.name: {"before": _dollars(stack.old), "after": _dollars(stack.new)} for stack in plan.stacks
         },
         "findings": [asdict(each) for each in plan.findings],
+        "ami_releases": [asdict(each) for each in plan.releases],
         "stacks": {
             stack.name: [
                 {

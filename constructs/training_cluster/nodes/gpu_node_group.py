@@ -17,6 +17,7 @@ from training_cluster.network.training_network import region_of, training_subnet
 from training_cluster.nodes.ami_release import valid_ami_release
 from training_cluster.nodes.efa_security_group import cluster_efa_group
 from training_cluster.nodes.gpu_node_group_spec import GpuNodeGroupSpec
+from training_cluster.nodes.newest_release import pinned_release
 from training_cluster.nodes.node_parts import (
     allow_ssm,
     launch_tags,
@@ -101,6 +102,7 @@ class GpuNodeGroup(Construct):
         spec: The nodes and their number, with the values that follow from them.
         name: Value of the nodes' label `training-cluster/node-group`, by which jobs select them: the id.
         node_group: The EKS node group.
+        ami_release: The release of the nodes' AMI; None where it was not looked up, so that EKS chooses.
         launch_template: Interfaces, placement, reservation, disks, user data and metadata access.
         placement_group: Where EC2 puts the nodes close to each other, a new or an existing one; None where a
             reservation decides that.
@@ -130,6 +132,13 @@ class GpuNodeGroup(Construct):
         assert subnet
         own(self, cluster, f"node group {self.name}", fix="give one of the two another id")
         order_stacks(self, "", subnet=subnet, encryption_key=props.encryption_key)
+        self.ami_release = pinned_release(
+            self,
+            props.ami_release,
+            ami="nvidia",
+            instance_type=props.instance_type,
+            kubernetes_version=version,
+        )
         self._nodes = Construct(self, self._identity(subnet))
         self.placement_group = self._placement_group()
         self.efa_security_group = props.efa_security_group or self._efa_group(cluster)
@@ -212,7 +221,7 @@ class GpuNodeGroup(Construct):
             "Resource",
             cluster=cluster,
             ami_type=eks.NodegroupAmiType.AL2023_X86_64_NVIDIA,
-            release_version=spec.ami_release,
+            release_version=self.ami_release,
             min_size=spec.min_size,
             # EKS takes all three sizes or none when it creates a group, so that this cannot be left to the autoscaler
             # (https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html, read 2026-11-23).

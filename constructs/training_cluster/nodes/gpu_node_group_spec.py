@@ -6,7 +6,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from pydantic import Field
 
-from training_cluster.nodes.ami_release import AMI_RELEASE, bad_release, driver_branches, has_date
+from training_cluster.nodes.ami_release import LATEST, AmiRelease, driver_branches, valid_name
 from training_cluster.nodes.node_parts import IMAGES_MIB_PER_SECOND
 from training_cluster.nodes.node_placement import (
     SHOWS_RESERVATIONS,
@@ -21,7 +21,7 @@ from training_workloads.catalog.instances import supported_gpu_type
 from training_workloads.catalog.nodes import GPU_ROOT_VOLUME_GIB, CapacityType
 from training_workloads.catalog.provisioned_storage import FREE_IOPS, FREE_MIB_PER_SECOND, IOPS_PER_MIB, RootVolume
 from training_workloads.spec import Checked, Converted, Spec
-from training_workloads.validation import MISSING, Problem, Problems, at_least, matches, one_of
+from training_workloads.validation import MISSING, Problem, Problems, at_least, one_of
 
 __all__ = ["GpuNodeGroupSpec"]
 
@@ -32,7 +32,6 @@ _LARGEST_CAPACITY_BLOCK = 64
 _MOST_MIB_PER_SECOND = 2000
 _MOST_IOPS = 80000
 
-_A_RELEASE = "an AMI release of EKS, such as 1.35.0-20260917"
 _EXAMPLE = next(each.name for each in INSTANCE_TYPES.values() if each.capacity_block)
 
 
@@ -60,8 +59,8 @@ class GpuNodeGroupSpec(Spec):
             placement, or Spot capacity is scarce enough without.
         efa: Whether the nodes get all EFA interfaces of their type; without, they have the primary interface only, and
             jobs must be rendered with `--efa-interfaces 0`. Default: yes where the type has them.
-        ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917. Default: the newest at
-            deployment.
+        ami_release: Release of the AL2023 NVIDIA AMI of EKS, such as 1.35.0-20260917, or `latest`: the newest when
+            `cdk` first looks it up, which `cdk.context.json` keeps.
         root_volume_mib_per_second: Throughput of the root volume, 125 to 2000 MiB/s. Default: 600 where it holds the
             container images; 125, which costs nothing, where local NVMe disks hold them.
         root_volume_iops: I/O operations per second of the root volume, 3000 to 80000. Default: what its throughput
@@ -86,7 +85,7 @@ class GpuNodeGroupSpec(Spec):
     capacity_reservation_id: Reservation | None = None
     placement_group: PlacementGroup = Field(default=None, validate_default=True)
     efa: bool | None = None
-    ami_release: Annotated[str, Checked(matches, AMI_RELEASE, _A_RELEASE)] | None = None
+    ami_release: AmiRelease = LATEST
     root_volume_mib_per_second: Annotated[int, Checked(at_least, FREE_MIB_PER_SECOND, _MOST_MIB_PER_SECOND)] | None = (
         None
     )
@@ -310,28 +309,9 @@ def efa_is_on_the_type(spec: GpuNodeGroupSpec) -> Problems:
 
 
 @GpuNodeGroupSpec.rule
-def ami_release_has_a_date(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject digits that are not a day: a release has the name of its day."""
-    if spec.ami_release is not None and not has_date(spec.ami_release):
-        yield Problem(
-            path=("ami_release",),
-            given=spec.ami_release,
-            allowed="it does not end with a date (year, month, day)",
-            fix="give one of https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html",
-        )
-
-
-@GpuNodeGroupSpec.rule
-def ami_release_is_not_a_bad_one(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject a release that its own notes, or those of a later one, warn of."""
-    bad = bad_release(spec.ami_release) if spec.ami_release is not None else None
-    if bad:
-        yield Problem(
-            path=("ami_release",),
-            given=spec.ami_release,
-            allowed=f"it {bad.reason}",
-            fix=f"give a release of {bad.fixed_in} or later, or omit ami_release for the newest",
-        )
+def ami_release_is_a_good_one(spec: GpuNodeGroupSpec) -> Problems:
+    """Reject digits that are not a day, and a release with a known fault on these nodes."""
+    yield from valid_name(spec.ami_release, "nvidia", spec.instance_type)
 
 
 @GpuNodeGroupSpec.rule
@@ -348,7 +328,7 @@ def ami_has_a_driver_for_the_gpu(spec: GpuNodeGroupSpec) -> Problems:
         needed = f"{newest} or older" if min(branches) > newest else f"{oldest} or newer"
         yield Problem(
             path=("ami_release",),
-            given=spec.ami_release or "the newest",
+            given=spec.ami_release,
             allowed=f"its NVIDIA drivers ({', '.join(map(str, branches))}) do not run the {gpu.model} of "
             f"{spec.instance_type}, which needs branch {needed}",
             fix="pin an AMI release that has it, or choose another instance type",

@@ -6,6 +6,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from training_cluster.nodes.ami_release import valid_ami_release
+from training_cluster.nodes.newest_release import pinned_release
 from training_cluster.nodes.node_parts import (
     IMAGES_MIB_PER_SECOND,
     launch_tags,
@@ -19,6 +21,7 @@ from training_cluster.nodes.node_repair import NodeRepair
 from training_cluster.nodes.system_nodes_spec import SystemNodesSpec
 from training_cluster.nodes.zone_balance import UnbalancedZones
 from training_workloads.catalog.provisioned_storage import RootVolume
+from training_workloads.validation import check
 
 __all__ = ["SYSTEM_VOLUME", "SystemNodes"]
 
@@ -34,6 +37,7 @@ class SystemNodes(Construct):
     """A managed node group with an encrypted root volume; pods cannot reach the node's credentials.
 
     Attributes:
+        ami_release: The release of the nodes' AMI; None where it was not looked up, so that EKS chooses.
         node_group: The EKS node group.
         launch_template: Volume and metadata service.
     """
@@ -56,12 +60,20 @@ class SystemNodes(Construct):
             cluster: The cluster that the nodes join.
             subnets: Private subnets.
             kubernetes_version: Release of the nodes, the cluster's.
-            spec: Their type and their number.
+            spec: Their type, their number and their AMI.
             encryption_key: Key of the root volumes; its policy must allow EC2 Auto Scaling, as that of `TrainingKey`
                 does. Default: the account's key for EBS.
             node_role: Role of the nodes. Default: a new one.
         """
         super().__init__(scope, id)
+        check(valid_ami_release(spec.ami_release, kubernetes_version))
+        self.ami_release = pinned_release(
+            self,
+            spec.ami_release,
+            ami="standard",
+            instance_type=spec.instance_type,
+            kubernetes_version=kubernetes_version,
+        )
         nodes = Construct(self, node_identity(spec.instance_type))
         self.launch_template = _launch_template(nodes, encryption_key, cluster.cluster_name)
         self.node_group = eks.Nodegroup(
@@ -69,6 +81,7 @@ class SystemNodes(Construct):
             "Resource",
             cluster=cluster,
             ami_type=eks.NodegroupAmiType.AL2023_X86_64_STANDARD,
+            release_version=self.ami_release,
             instance_types=[ec2.InstanceType(spec.instance_type)],
             min_size=spec.min_size,
             desired_size=spec.min_size,

@@ -1,10 +1,11 @@
-"""The values of the system nodes: their type and their number."""
+"""The values of the system nodes: their type, their number and their AMI."""
 
 import re
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from training_cluster.nodes.ami_release import LATEST, AmiRelease, valid_name
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.versions import OTHER_SYSTEM_INSTANCE_TYPES, SYSTEM_INSTANCE_TYPE
 from training_workloads.spec import Checked, Spec
@@ -48,11 +49,14 @@ class SystemNodesSpec(Spec):
             not in every region that has GPUs.
         min_size: Minimum number of nodes, also at deployment; two are one in each of two zones.
         max_size: Maximum number of nodes, the limit of the autoscaler. Default: one more than `min_size`.
+        ami_release: Release of the AL2023 AMI of EKS, such as 1.35.0-20260917, or `latest`: the newest when `cdk` first
+            looks it up, which `cdk.context.json` keeps.
     """
 
     instance_type: Annotated[str, Checked(_system_type)] = SYSTEM_INSTANCE_TYPE
     min_size: Annotated[int, Checked(at_least, _SYSTEM_NODES)] = _SYSTEM_NODES
     max_size: Annotated[int, Checked(at_least, _SYSTEM_NODES)] | None = Field(default=None, examples=["4"])
+    ami_release: AmiRelease = LATEST
 
     @property
     def maximum(self) -> int:
@@ -71,3 +75,9 @@ def min_size_of_the_system_nodes_is_at_most_max_size(spec: SystemNodesSpec) -> P
             fix="lower the one or raise the other",
             related=(("max_size",),),
         )
+
+
+@SystemNodesSpec.rule
+def ami_release_is_a_good_one(spec: SystemNodesSpec) -> Problems:
+    """Reject digits that are not a day, and a release with a known fault."""
+    yield from valid_name(spec.ami_release, "standard", spec.instance_type)

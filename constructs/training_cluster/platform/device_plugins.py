@@ -41,6 +41,7 @@ class NvidiaDevicePlugin(Construct):
         super().__init__(scope, id)
         # Two plugins for one device give the same device to two pods.
         own(self, cluster, f"plugin for {GPU_RESOURCE}")
+        # Without `compatWithCPUManager`, despite the static CPU manager of the nodes: docs/constructs/device-plugins.md
         values = {"tolerations": [gpu_toleration()]}
         self.chart = helm_release(
             self,

@@ -27,6 +27,8 @@ def answer_parameters(account: StubbedAccount, release: str | None, bootstrap: s
     if release is None:
         account.forbid("ssm", "get_parameter")
     else:
+        # That of the GPU nodes, and that of the system nodes.
+        account.answer("ssm", "get_parameter", {"Parameter": {"Value": release}})
         account.answer("ssm", "get_parameter", {"Parameter": {"Value": release}})
     account.answer("ssm", "get_parameter", {"Parameter": {"Value": bootstrap}})
 
@@ -57,7 +59,7 @@ def test_nothing_missing_is_exit_code_0_also_where_a_check_is_skipped(
 def test_json_has_every_field(account: StubbedAccount, command: Command) -> None:
     answer_parameters(account, "1.35.2-20261110", "5")
     code, out, _ = command("preflight", "--json")
-    credentials, ami, bootstrap = json.loads(out)
+    credentials, ami, _, bootstrap = json.loads(out)
     assert (code, credentials["state"], ami["state"]) == (1, "ok", "ok")
     assert bootstrap == {
         "check": "CDK bootstrap",
@@ -72,6 +74,7 @@ def test_json_has_every_field(account: StubbedAccount, command: Command) -> None
 def test_an_override_is_checked_too(account: StubbedAccount, command: Command) -> None:
     account.answer_identity()
     account.answer("ec2", "describe_images", {"Images": []})
+    account.answer("ssm", "get_parameter", {"Parameter": {"Value": "1.35.2-20261110"}})
     account.answer("ssm", "get_parameter", {"Parameter": {"Value": "30"}})
     code, out, _ = command("preflight", "-c", "node_groups.gpu.ami_release=1.35.0-20260917")
     assert (code, "1.35.0-20260917" in out) == (1, True)

@@ -10,7 +10,14 @@ import pytest
 from tests.constructs.account.conftest import Command, Kubernetes
 from tests.constructs.account.stubbed_account import StubbedAccount
 from tests.constructs.account.test_preflight import actions
-from training_cluster.account import account_requests, cluster_state, deployed_stack, deployed_template, lustre_state
+from training_cluster.account import (
+    account_requests,
+    cluster_state,
+    deployed_stack,
+    deployed_template,
+    lustre_state,
+    node_releases,
+)
 from training_cluster.changes import cluster_plan, live_cluster
 from training_cluster.changes.assembly import app_stacks
 from training_cluster.changes.findings import RULES
@@ -291,7 +298,7 @@ def test_a_template_does_not_control_the_terminal(account: StubbedAccount, comma
     attack = "\x1b[2J\x1b]0;owned\x07\u202e"
     bucket = {"Type": f"AWS::S3::Bucket{attack}", "Properties": {attack: attack}}
     write(app, {attack: bucket}, Outputs={"EstimatedCostPerHour": {"Value": attack}})
-    answer_stack(account, {attack: {**bucket, "Type": "AWS::S3::Bucket"}, f"{attack}b": bucket}, Outputs=PRICED)
+    answer_stack(account, {attack: {**bucket, "Type": "AWS::S3::Bucket"}, f"{attack}b": bucket})
     _, out, err = command("plan")
     assert out.replace("\n", "").isprintable()
     assert "\\x1b[2J" in out
@@ -307,6 +314,7 @@ def test_the_page_has_every_rule_and_every_permission(root: Path) -> None:
         deployed_template,
         cluster_state,
         lustre_state,
+        node_releases,
         cluster_plan,
         live_cluster,
     )
@@ -336,3 +344,42 @@ def test_an_app_that_cannot_be_run(
     code, _, err = command("plan")
     assert code == 2
     assert err.startswith(message)
+
+
+LOOKED_UP = "ssm:account=111122223333:parameterName=/aws/ami:region=us-west-2"
+LOOKS_UP = """
+import json, os, pathlib
+context = json.loads(os.environ["CDK_CONTEXT_JSON"])
+out, key = pathlib.Path(os.environ["CDK_OUTDIR"]), "KEY"
+group = {"AmiType": "AL2023_x86_64_NVIDIA", "Version": "1.35", "Labels": {"training-cluster/node-group": "gpu"}}
+group |= {"ReleaseVersion": context[key]} if key in context else {}
+resources = {"Group": {"Type": "AWS::EKS::Nodegroup", "Properties": group}}
+(out / "STACK.template.json").write_text(json.dumps({"Resources": resources}))
+artifact = {"type": "aws:cloudformation:stack", "properties": {"templateFile": "STACK.template.json"}}
+artifact["environment"] = "aws://unknown-account/unknown-region"
+props = {"account": "111122223333", "region": "us-west-2", "parameterName": "/aws/ami"}
+missing = [] if key in context else [{"key": key, "provider": "ssm", "props": props}]
+(out / "manifest.json").write_text(json.dumps({"artifacts": {"STACK": artifact}, "missing": missing}))
+"""
+
+
+def test_the_release_that_cdk_would_look_up_is_in_the_plan(
+    account: StubbedAccount, command: Command, app: Path, kubernetes: Kubernetes
+) -> None:
+    (app / "app.py").write_text(LOOKS_UP.replace("KEY", LOOKED_UP).replace("STACK", STACK))
+    given = {"AmiType": "AL2023_x86_64_NVIDIA", "Version": "1.35", "Labels": {"training-cluster/node-group": "gpu"}}
+    account.answer_parameter("/aws/ami", "1.35.5-20261112")
+    answer_stack(account, {"Group": {"Type": "AWS::EKS::Nodegroup", "Properties": given}})
+    answer_group(account, 0)
+    names = {"clusterName": "training", "nodegroupName": "Group"}
+    account.answer("eks", "describe_nodegroup", {"nodegroup": {"releaseVersion": "1.35.0-20260917"}}, names)
+    newest = "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/nvidia/recommended/release_version"
+    account.answer_parameter(newest, "1.35.5-20261119")
+    kubernetes.known_to(account)
+    code, out, err = command("plan")
+    assert (code, err) == (0, "")
+    assert "node_groups.gpu.ami_release" in out
+    lines = [line.split() for line in out.splitlines()]
+    assert "NODE GROUP AMI RELEASE PINNED NEWEST".split() in lines
+    assert "gpu 1.35.0-20260917 1.35.5-20261112 1.35.5-20261119".split() in lines
+    assert not (app / "cdk.context.json").exists()

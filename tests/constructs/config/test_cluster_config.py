@@ -11,6 +11,7 @@ from training_cluster.config import (
     JobIdentitySpec,
     JobQueueSpec,
     LustreConfig,
+    SystemNodesSpec,
     TeamSpec,
 )
 from training_workloads import InputError
@@ -71,8 +72,13 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"node_groups": group(ami_release="1.34.2-20260917")},
-        "'node_groups.gpu.ami_release' is '1.34.2-20260917', but kubernetes_version is '1.35'; give a release of 1.35, "
-        "or change the version",
+        "'node_groups.gpu.ami_release' is '1.34.2-20260917', but kubernetes_version is '1.35'; give a release of 1.35 "
+        "or 'latest', or change the version",
+    ),
+    (
+        {"system_nodes": SystemNodesSpec(ami_release="1.34.2-20260917")},
+        "'system_nodes.ami_release' is '1.34.2-20260917', but kubernetes_version is '1.35'; give a release of 1.35 or "
+        "'latest', or change the version",
     ),
     ({"vpc_cidr": "10.0.0.0/8"}, "'vpc_cidr"),
     ({"availability_zones": ("us-east-1a",)}, "'availability_zones"),

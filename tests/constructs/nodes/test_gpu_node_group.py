@@ -343,8 +343,8 @@ def test_rejects_an_ami_of_another_release_than_the_cluster(site: Site) -> None:
     with pytest.raises(InputError) as caught:
         cluster.add_gpu_node_group("gpu", **options)
     assert str(caught.value) == (
-        "'ami_release' is '1.35.0-20260917', but kubernetes_version is '1.34'; give a release of 1.34, or change the "
-        "version"
+        "'ami_release' is '1.35.0-20260917', but kubernetes_version is '1.34'; give a release of 1.34 or 'latest', or "
+        "change the version"
     )
     with pytest.raises(InputError, match=r"'ami_release' is .* but kubernetes_version is '1\.34'"):
         GpuNodeGroup(site.stack, "Other", cluster=site.cluster, kubernetes_version="1.34", **options)

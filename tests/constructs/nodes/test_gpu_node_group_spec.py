@@ -126,11 +126,11 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     (
         P3 | {"ami_release": "1.35.4-20261003"},
         "'ami_release' is '1.35.4-20261003', but it panics while the kernel reclaims memory, and nodes restart (kernel "
-        "6.12.110, amazon-eks-ami#2845); give a release of 20261012 or later, or omit ami_release for the newest",
+        "6.12.110, amazon-eks-ami#2845); give a release of 20261012 or later, or 'latest'",
     ),
     (
         P3 | {"ami_release": 1.35},
-        "'ami_release' is 1.35; give an AMI release of EKS, such as 1.35.0-20260917",
+        "'ami_release' is 1.35; give 'latest', or an AMI release of EKS, such as 1.35.0-20260917",
     ),
     (
         P3 | {"capacity_type": "spot"},
@@ -172,8 +172,8 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
         "of its family",
     ),
     (
-        P3 | {"ami_release": "latest"},
-        "'ami_release' is 'latest'; give an AMI release of EKS, such as 1.35.0-20260917",
+        P3 | {"ami_release": "newest"},
+        "'ami_release' is 'newest'; give 'latest', or an AMI release of EKS, such as 1.35.0-20260917",
     ),
 ]
 
@@ -212,18 +212,64 @@ def test_rejects_an_ami_without_a_driver_for_the_gpu(
     rows = ((20260101, (580, 595)), (20270101, branches))
     drivers = tuple(AmiDrivers(since=since, branches=each, source="made up") for since, each in rows)
     monkeypatch.setattr(ami_release, "AMI_DRIVERS", drivers)
-    for release in (None, "1.36.0-20270101"):
+    for release in ("latest", "1.36.0-20270101"):
         with pytest.raises(InputError) as caught:
             GpuNodeGroupSpec(instance_type=instance_type, ami_release=release)
-        assert str(caught.value).startswith(f"'ami_release' is '{release or 'the newest'}', but its NVIDIA drivers (")
+        assert str(caught.value).startswith(f"'ami_release' is '{release}', but its NVIDIA drivers (")
         assert needed in str(caught.value)
     GpuNodeGroupSpec(instance_type=instance_type, ami_release="1.35.0-20261231")
 
 
-def test_a_bad_ami_release_is_one_of_certain_kubernetes_releases_only() -> None:
-    GpuNodeGroupSpec(instance_type="p3dn.24xlarge", ami_release="1.36.3-20261003")
-    with pytest.raises(InputError, match=r"it panics while the kernel reclaims memory"):
-        GpuNodeGroupSpec(instance_type="p3dn.24xlarge", ami_release="1.34.9-20260930")
+# What the changelog, the release notes and the issues of awslabs/amazon-eks-ami say: numbers of their issues.
+FAULTY = [
+    ("1.35.3-20260423", "p6-b200.48xlarge", "2706"),
+    ("1.35.3-20260423", "g6.12xlarge", "2706"),
+    ("1.34.5-20260415", "p5.48xlarge", "2706"),
+    ("1.34.5-20260511", "p5.48xlarge", "2706"),
+    ("1.34.1-20251007", "p5.48xlarge", "2428"),
+    ("1.34.1-20251022", "g5.xlarge", "2428"),
+    ("1.33.0-20250519", "p4d.24xlarge", "2428"),
+    ("1.31.5-20250101", "p4d.24xlarge", "2428"),
+    ("1.34.1-20251108", "p5en.48xlarge", "2554"),
+    ("1.34.9-20260930", "p3dn.24xlarge", "2845"),
+    ("1.33.9-20261003", "p5.48xlarge", "2845"),
+    ("1.35.4-20261007", "p5.48xlarge", "2845"),
+]
+GOOD = [
+    ("1.35.3-20260403", "p6-b200.48xlarge"),
+    ("1.35.3-20260512", "p6-b200.48xlarge"),
+    ("1.34.1-20251023", "p5.48xlarge"),
+    ("1.33.5-20261112", "p5.48xlarge"),
+    ("1.34.1-20251108", "p5.48xlarge"),
+    ("1.34.1-20251110", "p5en.48xlarge"),
+    ("1.36.3-20261003", "p3dn.24xlarge"),
+    ("1.35.0-20260917", "p5.48xlarge"),
+    ("1.35.4-20261012", "p5.48xlarge"),
+]
+
+
+@pytest.mark.parametrize(("release", "instance_type", "issue"), FAULTY)
+def test_rejects_a_release_with_a_known_fault_on_these_nodes(release: str, instance_type: str, issue: str) -> None:
+    with pytest.raises(InputError) as caught:
+        GpuNodeGroupSpec(instance_type=instance_type, ami_release=release)
+    faults = [str(each) for each in caught.value.problems if "drivers" not in str(each)]
+    assert len(faults) == 1
+    assert f"(amazon-eks-ami#{issue}" in faults[0] or f", amazon-eks-ami#{issue})" in faults[0]
+
+
+@pytest.mark.parametrize(("release", "instance_type"), GOOD)
+def test_accepts_a_release_without_a_known_fault_on_these_nodes(release: str, instance_type: str) -> None:
+    GpuNodeGroupSpec(instance_type=instance_type, ami_release=release)
+
+
+def test_the_device_plugin_fault_names_the_next_good_release() -> None:
+    with pytest.raises(InputError) as caught:
+        GpuNodeGroupSpec(instance_type="p6-b200.48xlarge", ami_release="1.35.3-20260423")
+    assert str(caught.value) == (
+        "'ami_release' is '1.35.3-20260423', but it ends NVIDIA's device plugin in a loop ('Failed to initialize NVML: "
+        "Driver Not Loaded') unless it has SYS_ADMIN, and no node has a GPU to request (amazon-eks-ami#2706, of "
+        "20260423 on g6 and p6-b200); give a release of 20260512 or later, 'latest', or 20260403, the last one before"
+    )
 
 
 def test_reports_all_problems_at_once() -> None:

@@ -5,6 +5,7 @@ from ministack.app import main
 # Each registers what it defines.
 from tests.deploy.emulated_aws import (  # noqa: F401
     addresses_and_gateways,
+    ami_parameters,
     budgets_type,
     eks_access,
     eks_addons,

@@ -85,6 +85,32 @@ def killed(place: str) -> dict[str, Any]:
             )
             for place in ("state", "lastState")
         ),
+        (
+            waits("CrashLoopBackOff", "Failed to initialize NVML: Unknown Error"),
+            "CrashLoopBackOff",
+            "Failed to initialize NVML: Unknown Error",
+            "digits-worker-0 on node-a has lost its GPUs while it ran, as with NVIDIA Container Toolkits before 1.18: "
+            "cancel the job and submit it again, and it resumes; 'trainctl cluster status' shows the release of the "
+            "AMI, with its known faults",
+        ),
+        *(
+            (
+                waits("RunContainerError", message),
+                "RunContainerError",
+                message,
+                "digits-worker-0 on node-a does not reach the driver of NVIDIA: 'trainctl cluster status' shows the "
+                "release of the AMI, with its known faults; 'nvidia-smi' on the node says whether the driver itself "
+                "works",
+            )
+            for message in ("Failed to initialize NVML: Driver Not Loaded", "nvml error: driver not loaded: unknown")
+        ),
+        (
+            waits("RunContainerError", "failed to create application profiles directory: read-only file system"),
+            "RunContainerError",
+            "failed to create application profiles directory: read-only file system",
+            "digits-worker-0 on node-a mounts something read-only at /etc/nvidia, where NVIDIA Container Toolkit 1.20 "
+            "writes: mount it elsewhere; 'trainctl cluster status' shows the release of the AMI, with its known faults",
+        ),
         ({"phase": "Failed", "reason": "Evicted", "message": "disk pressure"}, "Evicted", "disk pressure", None),
     ],
 )

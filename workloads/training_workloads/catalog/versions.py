@@ -5,7 +5,6 @@ from datetime import date
 
 __all__ = [
     "AMI_DRIVERS",
-    "BAD_AMI_RELEASES",
     "CLUSTER_AUTOSCALER",
     "DCGM_EXPORTER",
     "DEFAULT_LUSTRE_VERSION",
@@ -21,7 +20,6 @@ __all__ = [
     "OTHER_SYSTEM_INSTANCE_TYPES",
     "SYSTEM_INSTANCE_TYPE",
     "AmiDrivers",
-    "BadAmiRelease",
     "HelmRelease",
 ]
 
@@ -151,39 +149,4 @@ AMI_DRIVERS = (
         branches=(580, 595),
         source="https://github.com/awslabs/amazon-eks-ami/releases/tag/v20260917, read 2026-11-21",
     ),
-)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BadAmiRelease:
-    """A release of the EKS AMI that the release notes warn of.
-
-    Attributes:
-        released: The date in the release's name.
-        kubernetes_versions: Releases of Kubernetes whose nodes are concerned.
-        reason: The failure, as a clause after "it".
-        fixed_in: The date of the first release without the fault.
-        source: URL of the release notes, and the date on which they were read.
-    """
-
-    released: int
-    kubernetes_versions: tuple[str, ...]
-    reason: str
-    fixed_in: int
-    source: str
-
-
-_PANICS = "panics while the kernel reclaims memory, and nodes restart (kernel 6.12.110, amazon-eks-ami#2845)"
-_WITH_KERNEL_6_12 = ("1.31", "1.32", "1.33", "1.34", "1.35")
-
-#: Both are named in the notes of the release that fixes them.
-BAD_AMI_RELEASES = tuple(
-    BadAmiRelease(
-        released=released,
-        kubernetes_versions=_WITH_KERNEL_6_12,
-        reason=_PANICS,
-        fixed_in=20261012,
-        source="https://github.com/awslabs/amazon-eks-ami/releases/tag/v20261012, read 2026-11-23",
-    )
-    for released in (20260930, 20261003)
 )

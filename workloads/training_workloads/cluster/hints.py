@@ -83,6 +83,18 @@ _OPERATOR_LOG = f"'kubectl logs -n {MPI_OPERATOR_NAMESPACE} deployment/mpi-opera
 _INSUFFICIENT = r"Insufficient ([\w./-]+\w)"
 _UNTOLERATED = r"untolerated taint(?:\(s\))? ?(\{[^}]*\})?"
 
+_SHOWS_RELEASES = "'trainctl cluster status' shows the release of the AMI, with its known faults"
+
+# The words of NVIDIA's libraries and of its container toolkit, by awslabs/amazon-eks-ami#2428, #2706 and #2790.
+_OF_THE_AMI = {
+    r"NVML: Unknown Error": "has lost its GPUs while it ran, as with NVIDIA Container Toolkits before 1.18: cancel the "
+    f"job and submit it again, and it resumes; {_SHOWS_RELEASES}",
+    r"NVML: Driver Not Loaded|nvml error: driver not loaded": "does not reach the driver of NVIDIA: "
+    f"{_SHOWS_RELEASES}; 'nvidia-smi' on the node says whether the driver itself works",
+    r"create application profiles directory": "mounts something read-only at /etc/nvidia, where NVIDIA Container "
+    f"Toolkit 1.20 writes: mount it elsewhere; {_SHOWS_RELEASES}",
+}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
@@ -192,6 +204,14 @@ def program_rejected_its_input(evidence: Evidence) -> str | None:
     return rejected_input(evidence.job, evidence.launchers)
 
 
+def gpus_out_of_reach(evidence: Evidence) -> str | None:
+    """A container cannot use the GPUs of its node, in which the node's AMI has its part."""
+    for pattern, cause in _OF_THE_AMI.items():
+        for pod, _ in evidence.waiting_pods(pattern):
+            return f"{pod.name} on {pod.node or 'its node'} {cause}"
+    return None
+
+
 def evicted(evidence: Evidence) -> str | None:
     """A node evicted a worker, and the operator neither deletes nor ends the job."""
     if evidence.job.state == EVICTED:
@@ -295,6 +315,7 @@ RULES: tuple[Callable[[Evidence], str | None], ...] = (
     rejected_by_the_operator,
     pods_forbidden,
     program_rejected_its_input,
+    gpus_out_of_reach,
     out_of_memory,
     evicted,
     image_not_pulled,
