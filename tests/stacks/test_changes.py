@@ -11,7 +11,8 @@ from tests.stacks.deployments import Deployment, deployments
 from tests.stacks.templates import SCENARIOS
 from tests.stacks.templates import templates as templates_of
 from training_cluster import ClusterConfig, NodeRepair
-from training_cluster.changes.findings import REJECTED, Jobs, node_groups_are_updated
+from training_cluster.changes.findings import REJECTED, Jobs
+from training_cluster.changes.node_group_rules import node_groups_are_updated
 from training_cluster.changes.planned_stack import NODE_GROUP, PlannedStack, group_name
 from training_cluster.config import GpuNodeGroupConfig, JobIdentitySpec, JobQueueSpec, LustreConfig, TeamSpec
 from training_workloads.spec import Spec

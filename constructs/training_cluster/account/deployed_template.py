@@ -1,13 +1,17 @@
 """The template of a deployed stack."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from training_cluster.account.account_requests import Account
 
-__all__ = ["deployed_template"]
+__all__ = ["RETAINED", "deployed_template"]
+
+#: The policies by which a resource stays without its stack, or beside its successor.
+#: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html
+RETAINED: Final = ("Retain", "RetainExceptOnCreate")
 
 
 class _TemplateLoader(yaml.SafeLoader):

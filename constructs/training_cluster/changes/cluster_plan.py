@@ -7,9 +7,10 @@ from training_cluster.account.account_requests import Account
 from training_cluster.account.deployed_stack import DeployedStack, find_stack
 from training_cluster.account.deployed_template import deployed_template
 from training_cluster.changes.assembly import AppStack
-from training_cluster.changes.findings import LOST, REJECTED, RULES, UNKNOWN, Finding, Rule
+from training_cluster.changes.findings import LOST, REJECTED, UNKNOWN, Finding, Rule
 from training_cluster.changes.live_cluster import LiveCluster
 from training_cluster.changes.planned_stack import SUBNET, PlannedStack
+from training_cluster.changes.rules import RULES
 from training_cluster.changes.template_changes import Template, value_at
 from training_workloads.aws.errors import NoPermissionError, RequestError
 from training_workloads.cluster.failures import ClusterError

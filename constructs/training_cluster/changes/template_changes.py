@@ -8,6 +8,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
+from training_cluster.account.deployed_template import RETAINED
+
 __all__ = ["Action", "ResourceChange", "Template", "template_changes", "value_at"]
 
 #: A template as JSON has it.
@@ -29,8 +31,6 @@ _OF_THE_VERSION = {"LatestVersionNumber", "DefaultVersionNumber"}
 
 # A reference in the text of `Fn::Sub`, `${Id}` or `${Id.Attribute}`; `${!Literal}` is none.
 _IN_TEXT = re.compile(r"\$\{([^!}.][^}.]*)(?:\.([^}]+))?\}")
-
-_KEPT = ("Retain", "RetainExceptOnCreate")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,8 +74,8 @@ class ResourceChange:
         CloudFormation removes by the deployed template's policy, and replaces by the new one's.
         """
         if self.action == "replace":
-            return self.after.get("UpdateReplacePolicy") in _KEPT
-        return self.action == "remove" and self.before.get("DeletionPolicy") in _KEPT
+            return self.after.get("UpdateReplacePolicy") in RETAINED
+        return self.action == "remove" and self.before.get("DeletionPolicy") in RETAINED
 
     @property
     def deletes(self) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from training_cluster.account.manifests import HELM_CHART, MANIFEST
 from training_cluster.changes.cluster_plan import ClusterPlan
 from training_cluster.changes.findings import LOST, REJECTED, STOPS, UNKNOWN, Outcome
 from training_cluster.changes.planned_stack import PlannedStack
@@ -25,8 +26,6 @@ _ENDS: dict[Outcome, str] = {
 
 # Of one kind of change that many resources have, such as another tag, this many are named.
 _MOST_ALIKE = 2
-
-_OF_KUBERNETES = "Custom::AWSCDK-EKS-"
 
 _PRICE = "EstimatedCostPerHour"
 
@@ -84,7 +83,7 @@ def _rows(stack: PlannedStack) -> Iterator[list[str]]:
     for change in stack.changes:
         alike.setdefault((change.action, change.kind, change.paths, change.is_retained), []).append(change)
     for (action, kind, paths, is_retained), changes in alike.items():
-        place = "cluster" if kind.startswith(_OF_KUBERNETES) else "account"
+        place = "cluster" if kind in (MANIFEST, HELM_CHART) else "account"
         effect = f"stays in the {place}" if is_retained else ", ".join(paths)
         for change in changes[:_MOST_ALIKE]:
             yield [_MARKS[action], stack.title(change), effect, _keys(stack.keys(change))]

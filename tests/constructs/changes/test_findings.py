@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from training_cluster.account.lustre_state import LustreState
-from training_cluster.changes.findings import RULES, Finding, Jobs, LiveNodeGroup
+from training_cluster.changes.findings import Finding, Jobs, LiveNodeGroup
 from training_cluster.changes.planned_stack import PlannedStack
+from training_cluster.changes.rules import RULES
 
 HELD, RESUMED = Jobs(held=("digits in default",)), Jobs(others=("digits in default",))
 

@@ -13,7 +13,7 @@ from tests.constructs.account.test_preflight import actions
 from training_cluster.account import account_requests, cluster_state, deployed_stack, deployed_template, lustre_state
 from training_cluster.changes import cluster_plan, live_cluster
 from training_cluster.changes.assembly import app_stacks
-from training_cluster.changes.findings import RULES
+from training_cluster.changes.rules import RULES
 
 STACK = "TrainingClusterStack"
 

@@ -1,0 +1,60 @@
+"""The rules of CloudFormation that a deployment breaks: types, names and exports."""
+
+from collections.abc import Iterator
+
+from training_cluster.account.deployed_stack import CLUSTER
+from training_cluster.changes.findings import REJECTED, SEPARATE, Finding, Live
+from training_cluster.changes.planned_stack import PlannedStack
+from training_cluster.changes.template_changes import ResourceChange
+
+__all__ = ["exports_are_imported", "identities_are_fixed", "names_are_taken"]
+
+
+def identities_are_fixed(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """CloudFormation changes neither the type of a resource nor the function of a custom resource."""
+    for change in stack.changes:
+        effect = ""
+        if change.before and change.after and change.before["Type"] != change.after["Type"]:
+            effect = f"its type changes from {change.before['Type']}, which CloudFormation does not allow"
+        elif change.action != "create" and "ServiceToken" in change.paths:
+            effect = "its function changes (ServiceToken), which CloudFormation does not allow"
+        if effect:
+            remedy = "give its construct another id: the new one is made, and then the deployed one deleted"
+            yield Finding(outcome=REJECTED, subject=stack.title(change), effect=effect, remedy=remedy)
+
+
+def names_are_taken(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """CloudFormation makes the new resource first, which cannot have the name of the deployed one."""
+    for change in stack.changes:
+        if change.action != "replace":
+            continue
+        kind = change.kind.rpartition("::")[2]
+        for property in ("Name", f"{kind}Name"):
+            name = change.new.get(property)
+            if name is not None and name == change.old.get(property):
+                effect = f"can only be replaced, and its name {name!r} is taken until it is deleted"
+                yield Finding(
+                    outcome=REJECTED,
+                    subject=stack.title(change),
+                    effect=effect,
+                    keys=stack.keys(change),
+                    remedy=_fixed_name(change),
+                )
+
+
+def _fixed_name(change: ResourceChange) -> str:
+    if change.kind == CLUSTER:
+        return "keep its values, or destroy the cluster ('trainctl cluster destroy') and deploy it anew"
+    return SEPARATE
+
+
+def exports_are_imported(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """CloudFormation removes no export that another stack imports."""
+    for export in stack.removed_exports:
+        if stacks := live.importers(export):
+            yield Finding(
+                outcome=REJECTED,
+                subject=f"export {export}",
+                effect=f"{', '.join(stacks)} imports it",
+                remedy=f"deploy {', '.join(stacks)} without it first ('cdk deploy --exclusively'), then {stack.name}",
+            )
