@@ -8,6 +8,7 @@ from training_cluster.account.lustre_state import LustreState
 from training_cluster.changes.planned_stack import PlannedStack
 
 __all__ = [
+    "KEPT",
     "LOST",
     "REJECTED",
     "SEPARATE",
@@ -24,11 +25,13 @@ __all__ = [
 LOST: Final = "lost"
 REJECTED: Final = "rejected"
 STOPS: Final = "stops"
+KEPT: Final = "kept"
 UNKNOWN: Final = "unknown"
 
 #: `lost`: data or jobs cannot be had again. `rejected`: AWS rejects the deployment, which is rolled back. `stops`:
-#: nodes stop, and jobs on them resume. `unknown`: it could not be read.
-Outcome = Literal["lost", "rejected", "stops", "unknown"]
+#: nodes stop, and jobs on them resume. `kept`: a resource is replaced, and the deployed one stays outside the stack
+#: and is billed. `unknown`: it could not be read.
+Outcome = Literal["lost", "rejected", "stops", "kept", "unknown"]
 
 #: The way where one resource of a name exists: its successor cannot have the name, and is made first.
 SEPARATE: Final = "deploy once without it, which deletes it, and then with the new values"

@@ -3,9 +3,10 @@
 import ipaddress
 from collections.abc import Iterator
 
-from training_cluster.account.deployed_stack import CLUSTER
+from training_cluster.account.deployed_stack import CLUSTER, SUBNET, VPC
+from training_cluster.account.replacement_checks import KEEP_VPC, KEEP_ZONES
 from training_cluster.changes.findings import REJECTED, Finding, Live
-from training_cluster.changes.planned_stack import SUBNET, VPC, PlannedStack
+from training_cluster.changes.planned_stack import PlannedStack
 from training_cluster.changes.template_changes import ResourceChange
 
 __all__ = ["addresses_are_taken", "cluster_stays_in_its_vpc"]
@@ -31,8 +32,7 @@ def addresses_are_taken(stack: PlannedStack, live: Live) -> Iterator[Finding]:
                 subject=f"EC2 Subnet {given} in {_zone(change)}",
                 effect=f"a deployed subnet has {', '.join(taken)}, and is deleted only after the new one is made",
                 keys=stack.keys(change) or ("availability_zones", "vpc_cidr"),
-                remedy="keep the zones of the deployed cluster in their order, and add new ones at the end; another "
-                "first zone needs a new cluster",
+                remedy=KEEP_ZONES,
             )
 
 
@@ -52,5 +52,5 @@ def cluster_stays_in_its_vpc(stack: PlannedStack, live: Live) -> Iterator[Findin
                 subject=stack.title(change),
                 effect="would move into another VPC, and EKS keeps a cluster in its own",
                 keys=tuple(key for each in stack.of_kind(VPC) for key in stack.keys(each)) or ("existing_vpc",),
-                remedy="keep the VPC, or destroy the cluster ('trainctl cluster destroy') and deploy it anew",
+                remedy=KEEP_VPC,
             )

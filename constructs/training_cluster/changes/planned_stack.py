@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM, DeployedStack
+from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM, SUBNET, VPC, DeployedStack
 from training_cluster.changes.template_changes import ResourceChange, Template, template_changes, value_at
 from training_workloads.catalog.nodes import NODE_GROUP_LABEL
 
-__all__ = ["NODE_GROUP", "SUBNET", "SYSTEM_GROUP", "VPC", "PlannedStack", "group_name"]
+__all__ = ["NODE_GROUP", "SYSTEM_GROUP", "PlannedStack", "group_name"]
 
-#: Types of resources.
+#: Type of a node group.
 NODE_GROUP = "AWS::EKS::Nodegroup"
-SUBNET = "AWS::EC2::Subnet"
-VPC = "AWS::EC2::VPC"
 
 _TEMPLATE = "AWS::EC2::LaunchTemplate"
 

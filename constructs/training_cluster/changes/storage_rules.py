@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM
 from training_cluster.account.lustre_state import NO_LAG, LustreState
-from training_cluster.changes.findings import LOST, REJECTED, SEPARATE, Finding, Live
+from training_cluster.account.replacement_checks import KEEP_FILES, smaller, stays_outside
+from training_cluster.changes.findings import KEPT, LOST, REJECTED, SEPARATE, Finding, Live
 from training_cluster.changes.planned_stack import PlannedStack
 from training_cluster.changes.template_changes import ResourceChange, value_at
 
@@ -25,20 +26,31 @@ _DATA = {
 
 
 def data_is_deleted(stack: PlannedStack, live: Live) -> Iterator[Finding]:
-    """A deleted resource takes its content with it."""
+    """A deleted resource takes its content with it; one that is replaced and retained stays outside the stack."""
     for change in stack.of_kind(*_DATA):
-        if not change.deletes:
-            continue
-        effect = f"{_word(change)}; lost: {_DATA[change.kind]}"
-        remedy = "keep the values of the deployed stack, or copy first what must stay"
-        if change.kind == FILE_SYSTEM:
-            effect += _unexported(live.lustre(stack.physical_id(change)))
-            remedy = "wait for the exports and delete the jobs that mount it, or add a second file system"
-        yield Finding(outcome=LOST, subject=stack.title(change), effect=effect, keys=stack.keys(change), remedy=remedy)
+        if change.action == "replace" and change.is_retained:
+            yield _kept(stack, change, live)
+        elif change.deletes:
+            yield _lost(stack, change, live)
 
 
-def _word(change: ResourceChange) -> str:
-    return "replaced by a new one" if change.action == "replace" else "deleted"
+def _lost(stack: PlannedStack, change: ResourceChange, live: Live) -> Finding:
+    word = "replaced by a new one" if change.action == "replace" else "deleted"
+    effect = f"{word}; lost: {_DATA[change.kind]}"
+    remedy = "keep the values of the deployed stack, or copy first what must stay"
+    if change.kind == FILE_SYSTEM:
+        effect += _unexported(live.lustre(stack.physical_id(change)))
+        remedy = "wait for the exports and delete the jobs that mount it, or add a second file system"
+    return Finding(outcome=LOST, subject=stack.title(change), effect=effect, keys=stack.keys(change), remedy=remedy)
+
+
+def _kept(stack: PlannedStack, change: ResourceChange, live: Live) -> Finding:
+    id = stack.physical_id(change)
+    effect, remedy = "it stays outside the stack, and is billed", ""
+    if change.kind == FILE_SYSTEM:
+        effect, remedy = f"{stays_outside(id)}{_unexported(live.lustre(id))}", KEEP_FILES
+    effect = f"replaced; the deployed one is kept, not deleted: {effect}"
+    return Finding(outcome=KEPT, subject=stack.title(change), effect=effect, keys=stack.keys(change), remedy=remedy)
 
 
 def _unexported(state: LustreState | None) -> str:
@@ -54,7 +66,7 @@ def storage_shrinks(stack: PlannedStack, live: Live) -> Iterator[Finding]:
     for change in stack.of_kind(FILE_SYSTEM):
         before, after = change.old.get("StorageCapacity"), change.new.get("StorageCapacity")
         if change.action == "update" and isinstance(before, int) and isinstance(after, int) and after < before:
-            effect = f"{after} GiB in place of {before}: FSx makes no file system smaller"
+            effect = smaller(before, after)
             remedy = f"keep {before} GiB, or more"
             subject, keys = stack.title(change), stack.keys(change)
             yield Finding(outcome=REJECTED, subject=subject, effect=effect, keys=keys, remedy=remedy)

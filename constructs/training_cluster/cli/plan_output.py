@@ -7,7 +7,7 @@ from typing import Any
 
 from training_cluster.account.manifests import HELM_CHART, MANIFEST
 from training_cluster.changes.cluster_plan import ClusterPlan
-from training_cluster.changes.findings import LOST, REJECTED, STOPS, UNKNOWN, Outcome
+from training_cluster.changes.findings import KEPT, LOST, REJECTED, STOPS, UNKNOWN, Outcome
 from training_cluster.changes.planned_stack import PlannedStack
 from training_cluster.changes.template_changes import Action, ResourceChange, Template
 from training_workloads.cli.cluster_output import print_table
@@ -16,11 +16,12 @@ from training_workloads.terminal import say
 __all__ = ["plan_as_data", "print_plan"]
 
 _MARKS: dict[Action, str] = {"create": "+", "update": "~", "replace": "-/+", "remove": "-"}
-_WORDS = {LOST: "LOST", REJECTED: "REJECTED", STOPS: "stops", UNKNOWN: "unknown"}
+_WORDS = {LOST: "LOST", REJECTED: "REJECTED", STOPS: "stops", KEPT: "kept", UNKNOWN: "unknown"}
 _ENDS: dict[Outcome, str] = {
     LOST: "lost",
     REJECTED: "rejected",
     STOPS: "with nodes that stop",
+    KEPT: "kept outside the stack",
     UNKNOWN: "that could not be read",
 }
 

@@ -159,3 +159,10 @@ def test_a_zone_beside_that_of_the_file_system_needs_a_second_one() -> None:
     assert found.remedy == (
         "set node_groups.gpu.availability_zone to us-west-2c, and add it to availability_zones and lustre.further_zones"
     )
+
+
+def test_the_zone_of_a_reservation_does_not_move_a_deployed_cluster() -> None:
+    account = StubbedAccount()
+    answer(account, nodes=1, AvailabilityZone="us-west-2b")
+    (found,) = reservations_fit_the_node_groups(reserved(account))
+    assert found.remedy.startswith("keep us-west-2a, the zone of the deployed file system, and add one in us-west-2b:")

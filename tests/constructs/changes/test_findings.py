@@ -206,7 +206,19 @@ def test_a_replaced_file_system_takes_its_files(live: LustreState | None, words:
     (found,) = findings(old, new, Cluster(state=live))
     assert (found.outcome, found.keys) == ("lost", ("lustre.deployment_type",))
     assert found.effect.endswith(words)
-    assert outcomes(old, {"Lustre": new["Lustre"] | {"UpdateReplacePolicy": "Retain"}}) == []
+    (kept,) = findings(old, {"Lustre": new["Lustre"] | {"UpdateReplacePolicy": "Retain"}}, Cluster(state=live))
+    assert (kept.outcome, kept.keys) == ("kept", ("lustre.deployment_type",))
+    assert kept.effect.startswith("replaced; the deployed one is kept, not deleted: the new one begins without files")
+    assert "'aws fsx delete-file-system --file-system-id Lustre'" in kept.effect
+    # A policy keeps it where it is replaced; removed, it is deleted.
+    assert outcomes({"Lustre": old["Lustre"] | {"UpdateReplacePolicy": "Retain"}}, {}) == ["lost"]
+
+
+def test_a_bucket_that_is_replaced_and_kept_is_named() -> None:
+    old, new = ({"Data": resource("AWS::S3::Bucket", {"UpdateReplacePolicy": "Retain"}, BucketName=n)} for n in "ab")
+    (kept,) = findings(old, new)
+    assert (kept.outcome, kept.remedy) == ("kept", "")
+    assert kept.effect.endswith("it stays outside the stack, and is billed")
 
 
 def test_a_file_system_grows_only() -> None:
