@@ -75,6 +75,9 @@ class Idle:
     def jobs_on(self, group: str) -> Jobs:
         raise AssertionError("no node runs a job")
 
+    def jobs_in(self, namespace: str | None) -> tuple[str, ...]:
+        return ()
+
 
 def planned(before: Templates, after: Templates) -> dict[str, str]:
     """Return the effects that `trainctl cluster plan` finds for the node groups, by name."""

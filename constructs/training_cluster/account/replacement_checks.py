@@ -26,7 +26,7 @@ KEEP_FILES: Final = (
 
 
 def stays_outside(id: str) -> str:
-    """Return what becomes of a Lustre file system that a deployment replaces and retains."""
+    """Return the effect on a Lustre file system that a deployment replaces and retains, as text."""
     return (
         f"the new one begins without files that are not in the bucket; {id} stays, outside the stack and without its "
         f"data repositories, and is billed until 'aws fsx delete-file-system --file-system-id {id}'"

@@ -6,6 +6,8 @@ from typing import Final, Literal, Protocol
 
 from training_cluster.account.lustre_state import LustreState
 from training_cluster.changes.planned_stack import PlannedStack
+from training_workloads.aws.errors import RequestError
+from training_workloads.cluster.failures import ClusterError
 
 __all__ = [
     "KEPT",
@@ -20,6 +22,7 @@ __all__ = [
     "LiveNodeGroup",
     "Outcome",
     "Rule",
+    "ending_jobs",
 ]
 
 LOST: Final = "lost"
@@ -34,7 +37,7 @@ UNKNOWN: Final = "unknown"
 Outcome = Literal["lost", "rejected", "stops", "kept", "unknown"]
 
 #: The way where one resource of a name exists: its successor cannot have the name, and is made first.
-SEPARATE: Final = "deploy once without it, which deletes it, and then with the new values"
+SEPARATE: Final = ("deploy without it, which deletes it", "deploy with the new values, which makes the new one")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +50,9 @@ class Finding:
         effect: The effect.
         keys: The keys of cluster.yaml that cause it; empty where these are not known.
         remedy: The way to avoid it, in the imperative; empty where the effect is wanted by the change.
+        steps: The deployments, and what to do between them, that make the change in this order; empty where one
+            deployment makes it.
+        jobs: The jobs that end or stop with it, as `name in namespace`.
     """
 
     outcome: Outcome
@@ -54,6 +60,8 @@ class Finding:
     effect: str
     keys: tuple[str, ...] = ()
     remedy: str = ""
+    steps: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,10 +86,19 @@ class Jobs:
     Attributes:
         held: Those whose pods may not be evicted.
         others: Those that are evicted, and resume.
+        by_type: Those of both that name the instance type of their nodes.
+        by_group: Those of both that name the node group.
     """
 
     held: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    by_type: tuple[str, ...] = ()
+    by_group: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.held, *self.others)
 
 
 class Live(Protocol):
@@ -99,6 +116,21 @@ class Live(Protocol):
     def jobs_on(self, group: str) -> Jobs:
         """Return the jobs on the nodes of a node group, by its name in cluster.yaml."""
 
+    def jobs_in(self, namespace: str | None) -> tuple[str, ...]:
+        """Return the jobs with pods in a namespace; None: in all."""
+
 
 #: A rule: the effects of one kind.
 Rule = Callable[[PlannedStack, Live], Iterator[Finding]]
+
+
+def ending_jobs(live: Live, namespace: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the jobs that end with a namespace, or with the cluster, first as a part of a sentence.
+
+    The finding holds also where the cluster cannot be read.
+    """
+    try:
+        jobs = live.jobs_in(namespace)
+    except (ClusterError, RequestError) as error:
+        return f" (its jobs cannot be read: {error.event if isinstance(error, ClusterError) else error})", ()
+    return f" ({', '.join(jobs)} ends)" if jobs else "", jobs

@@ -1,10 +1,12 @@
 """The effects of a deployment on the objects of Kubernetes that its manifests and charts have."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from training_cluster.account.manifests import HELM_CHART, MANIFEST, documents, object_identity, volume_source
-from training_cluster.changes.findings import LOST, REJECTED, SEPARATE, UNKNOWN, Finding, Live
+from training_cluster.changes.findings import LOST, REJECTED, SEPARATE, UNKNOWN, Finding, Live, ending_jobs
 from training_cluster.changes.planned_stack import PlannedStack
+from training_cluster.changes.template_changes import ResourceChange
 from training_workloads.catalog import versions
 
 __all__ = ["namespaces_and_definitions_are_deleted", "objects_move", "releases_are_uninstalled", "volumes_change"]
@@ -22,16 +24,27 @@ def namespaces_and_definitions_are_deleted(stack: PlannedStack, live: Live) -> I
         kept = {object_identity(each) for each in documents(change.new)}
         for document in documents(change.old):
             kind, name = document.get("kind"), document.get("metadata", {}).get("name")
-            if object_identity(document) in kept:
+            if object_identity(document) in kept or not _is_deleted(change, kind):
                 continue
+            jobs: tuple[str, ...] = ()
             if kind == "Namespace":
-                effect = "deleted, with every job, claim and object in it"
+                note, jobs = ending_jobs(live, name)
+                effect = f"deleted, with every job, claim and object in it{note}"
             elif kind == "CustomResourceDefinition":
                 effect = "deleted, with every object of its kind in all namespaces"
             else:
                 continue
             remedy = "keep it in the app, or let the jobs end first"
-            yield Finding(outcome=LOST, subject=f"{kind} {name!r}", effect=effect, remedy=remedy)
+            yield Finding(outcome=LOST, subject=f"{kind} {name!r}", effect=effect, remedy=remedy, jobs=jobs)
+
+
+def _is_deleted(change: ResourceChange, kind: Any) -> bool:
+    """Return whether the CDK deletes an object that a manifest has no longer: by its label, and of some kinds only.
+
+    `kubectl apply --prune` has no definitions in its list:
+    https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#allow-list
+    """
+    return change.action == "remove" or (bool(change.new.get("PruneLabel")) and kind == "Namespace")
 
 
 def releases_are_uninstalled(stack: PlannedStack, live: Live) -> Iterator[Finding]:
@@ -64,12 +77,13 @@ def volumes_change(stack: PlannedStack, live: Live) -> Iterator[Finding]:
             after = new.get(object_identity(document))
             if document.get("kind") == "PersistentVolume" and after and volume_source(after) != volume_source(document):
                 name = document["metadata"]["name"]
-                remedy = (
-                    f"let the jobs that mount it end, and run 'kubectl delete pvc {name}' in each namespace and "
-                    f"'kubectl delete pv {name}' before the deployment"
+                steps = (
+                    "let the jobs that mount it end",
+                    f"run 'kubectl delete pvc {name}' in each namespace that has it, and 'kubectl delete pv {name}'",
+                    "deploy",
                 )
                 effect = "has another source, and Kubernetes does not change that of a volume that exists"
-                yield Finding(outcome=REJECTED, subject=f"PersistentVolume {name!r}", effect=effect, remedy=remedy)
+                yield Finding(outcome=REJECTED, subject=f"PersistentVolume {name!r}", effect=effect, steps=steps)
 
 
 def objects_move(stack: PlannedStack, live: Live) -> Iterator[Finding]:
@@ -89,7 +103,7 @@ def objects_move(stack: PlannedStack, live: Live) -> Iterator[Finding]:
             subject = f"{identity[0]} {identity[2]!r}"
             if change.new.get("Overwrite") not in (True, "true"):
                 effect = "a new manifest creates it, which fails: the deployed one has it until it is deleted"
-                yield Finding(outcome=REJECTED, subject=subject, effect=effect, remedy=SEPARATE)
+                yield Finding(outcome=REJECTED, subject=subject, effect=effect, steps=SEPARATE)
             elif owners[identity].deletes:
                 effect = "a new manifest applies it, and then it is deleted with the deployed manifest"
-                yield Finding(outcome=LOST, subject=subject, effect=effect, remedy=SEPARATE)
+                yield Finding(outcome=LOST, subject=subject, effect=effect, steps=SEPARATE)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -100,16 +100,21 @@ class PlannedStack:
         while pending:
             each = pending.pop()
             seen.add(each.logical_id)
-            found |= dict.fromkeys(_keys(each, group))
+            own = [path for path in each.paths if path not in each.followed]
+            found |= dict.fromkeys(_keys(each, group, own))
             pending += [
                 other for other in self.changes if other.logical_id in each.causes and other.logical_id not in seen
             ]
         return tuple(found)
 
+    def own_keys(self, change: ResourceChange, paths: Collection[str]) -> tuple[str, ...]:
+        """Return the keys of cluster.yaml that decide some properties of a resource, where these are known."""
+        return tuple(dict.fromkeys(_keys(change, group_name(change), paths)))
+
     def title(self, change: ResourceChange) -> str:
         """Return a resource in words: `node group 'gpu' of p4d.24xlarge`, `FSx File System fs-0123456789abcdef0`."""
         if change.kind == NODE_GROUP:
-            return f"node group {group_name(change)!r} of {self._instance_types(change)}"
+            return f"node group {group_name(change)!r} of {self.instance_types(change)}"
         if change.kind.startswith("Custom::"):
             return f"{change.kind.removeprefix('Custom::')} {change.logical_id}"
         # A module has a fourth part: AWS::S3::Bucket::MODULE.
@@ -117,20 +122,27 @@ class PlannedStack:
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind)
         return f"{service} {words} {self.physical_id(change)}"
 
-    def _instance_types(self, group: ResourceChange) -> str:
-        properties = group.old or group.new
-        resources = (self.old if group.old else self.new).get("Resources", {})
-        name = value_at(properties, "LaunchTemplate/Id/Ref")
-        in_template = value_at(resources.get(name), "Properties/LaunchTemplateData/InstanceType")
+    def instance_types(self, group: ResourceChange, *, new: bool = False) -> str:
+        """Return the types of a node group, those that are deployed where it is, or the new ones."""
+        is_new = new or not group.old
+        properties = group.new if is_new else group.old
+        in_template = value_at(self._launch_template(group, new=is_new), "InstanceType")
         return ", ".join(properties.get("InstanceTypes") or filter(None, [in_template])) or "an unknown type"
 
+    def is_reserved(self, group: ResourceChange) -> bool:
+        """Return whether the nodes of a deployed group start in a reservation, which may have no room for another."""
+        return value_at(self._launch_template(group, new=False), "CapacityReservationSpecification") is not None
 
-def _keys(change: ResourceChange, group: str) -> tuple[str, ...]:
+    def _launch_template(self, group: ResourceChange, *, new: bool) -> Any:
+        name = value_at(group.new if new else group.old, "LaunchTemplate/Id/Ref")
+        resources = (self.new if new else self.old).get("Resources", {})
+        return value_at(resources.get(name), "Properties/LaunchTemplateData")
+
+
+def _keys(change: ResourceChange, group: str, paths: Collection[str]) -> Iterator[str]:
     known = _KEYS.get(change.kind, {})
-    own = [path for path in change.paths if path not in change.followed]
-    return tuple(
-        key.format(group) for path in own for start, key in known.items() if f"{path}/".startswith(f"{start}/")
-    )
+    for path in paths:
+        yield from (key.format(group) for start, key in known.items() if f"{path}/".startswith(f"{start}/"))
 
 
 def group_name(change: ResourceChange) -> str:

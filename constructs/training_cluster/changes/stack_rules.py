@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from training_cluster.account.deployed_stack import CLUSTER
 from training_cluster.changes.findings import REJECTED, SEPARATE, Finding, Live
 from training_cluster.changes.planned_stack import PlannedStack
-from training_cluster.changes.template_changes import ResourceChange
 
 __all__ = ["exports_are_imported", "identities_are_fixed", "names_are_taken"]
+
+_KEEP_CLUSTER = "keep its values, or destroy the cluster ('trainctl cluster destroy') and deploy it anew"
 
 
 def identities_are_fixed(stack: PlannedStack, live: Live) -> Iterator[Finding]:
@@ -38,14 +39,9 @@ def names_are_taken(stack: PlannedStack, live: Live) -> Iterator[Finding]:
                     subject=stack.title(change),
                     effect=effect,
                     keys=stack.keys(change),
-                    remedy=_fixed_name(change),
+                    remedy=_KEEP_CLUSTER if change.kind == CLUSTER else "",
+                    steps=() if change.kind == CLUSTER else SEPARATE,
                 )
-
-
-def _fixed_name(change: ResourceChange) -> str:
-    if change.kind == CLUSTER:
-        return "keep its values, or destroy the cluster ('trainctl cluster destroy') and deploy it anew"
-    return SEPARATE
 
 
 def exports_are_imported(stack: PlannedStack, live: Live) -> Iterator[Finding]:
@@ -56,5 +52,5 @@ def exports_are_imported(stack: PlannedStack, live: Live) -> Iterator[Finding]:
                 outcome=REJECTED,
                 subject=f"export {export}",
                 effect=f"{', '.join(stacks)} imports it",
-                remedy=f"deploy {', '.join(stacks)} without it first ('cdk deploy --exclusively'), then {stack.name}",
+                steps=(f"cdk deploy --exclusively {' '.join(stacks)}, without it", f"cdk deploy {stack.name}"),
             )

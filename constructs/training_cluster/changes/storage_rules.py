@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM
-from training_cluster.account.lustre_state import NO_LAG, LustreState
+from training_cluster.account.lustre_state import NO_LAG
 from training_cluster.account.replacement_checks import KEEP_FILES, smaller, stays_outside
-from training_cluster.changes.findings import KEPT, LOST, REJECTED, SEPARATE, Finding, Live
+from training_cluster.changes.findings import KEPT, LOST, REJECTED, SEPARATE, Finding, Live, ending_jobs
 from training_cluster.changes.planned_stack import PlannedStack
 from training_cluster.changes.template_changes import ResourceChange, value_at
+from training_workloads.aws.errors import RequestError
 
 __all__ = ["data_is_deleted", "data_repositories_overlap", "storage_shrinks"]
 
@@ -37,23 +38,33 @@ def data_is_deleted(stack: PlannedStack, live: Live) -> Iterator[Finding]:
 def _lost(stack: PlannedStack, change: ResourceChange, live: Live) -> Finding:
     word = "replaced by a new one" if change.action == "replace" else "deleted"
     effect = f"{word}; lost: {_DATA[change.kind]}"
+    jobs: tuple[str, ...] = ()
     remedy = "keep the values of the deployed stack, or copy first what must stay"
     if change.kind == FILE_SYSTEM:
-        effect += _unexported(live.lustre(stack.physical_id(change)))
+        effect += _exports(live, stack.physical_id(change))
         remedy = "wait for the exports and delete the jobs that mount it, or add a second file system"
-    return Finding(outcome=LOST, subject=stack.title(change), effect=effect, keys=stack.keys(change), remedy=remedy)
+    elif change.kind == CLUSTER:
+        note, jobs = ending_jobs(live, None)
+        effect += note
+    subject, keys = stack.title(change), stack.keys(change)
+    return Finding(outcome=LOST, subject=subject, effect=effect, keys=keys, remedy=remedy, jobs=jobs)
 
 
 def _kept(stack: PlannedStack, change: ResourceChange, live: Live) -> Finding:
     id = stack.physical_id(change)
     effect, remedy = "it stays outside the stack, and is billed", ""
     if change.kind == FILE_SYSTEM:
-        effect, remedy = f"{stays_outside(id)}{_unexported(live.lustre(id))}", KEEP_FILES
+        effect, remedy = f"{stays_outside(id)}{_exports(live, id)}", KEEP_FILES
     effect = f"replaced; the deployed one is kept, not deleted: {effect}"
     return Finding(outcome=KEPT, subject=stack.title(change), effect=effect, keys=stack.keys(change), remedy=remedy)
 
 
-def _unexported(state: LustreState | None) -> str:
+def _exports(live: Live, id: str) -> str:
+    """Return whether changes wait for their export; the finding holds also where that cannot be read."""
+    try:
+        state = live.lustre(id)
+    except RequestError as error:
+        return f" (whether changes wait for their export cannot be read: {error})"
     if state is None:
         return ""
     if state.unexported:
@@ -81,4 +92,4 @@ def data_repositories_overlap(stack: PlannedStack, live: Live) -> Iterator[Findi
         if not on_new and folder == change.old.get("FileSystemPath"):
             effect = f"the folder {folder} has a data repository until the deployed one is deleted"
             subject, keys = stack.title(change), ("lustre.data_repositories",)
-            yield Finding(outcome=REJECTED, subject=subject, effect=effect, keys=keys, remedy=SEPARATE)
+            yield Finding(outcome=REJECTED, subject=subject, effect=effect, keys=keys, steps=SEPARATE)

@@ -29,6 +29,8 @@ _ENDS: dict[Outcome, str] = {
 _MOST_ALIKE = 2
 
 _PRICE = "EstimatedCostPerHour"
+# The output names the items after its sums, and what it omits.
+_ITEMS = ": "
 
 
 def print_plan(plan: ClusterPlan) -> None:
@@ -41,6 +43,8 @@ def print_plan(plan: ClusterPlan) -> None:
         print_table(["", "RESOURCE", "EFFECT", "KEYS"], rows)
     if remedies := list(dict.fromkeys(f"{each.subject}: {each.remedy}" for each in plan.findings if each.remedy)):
         say("", *remedies)
+    for each in (each for each in plan.findings if each.steps):
+        say("", f"{each.subject}, in this order:", *(f"  {n}. {step}" for n, step in enumerate(each.steps, 1)))
     say("", _last_line(plan))
 
 
@@ -102,14 +106,21 @@ def _counts(actions: Iterable[Action]) -> str:
 
 
 def _price(template: Template) -> str:
-    return str(template.get("Outputs", {}).get(_PRICE, {}).get("Value", ""))
+    return str(template.get("Outputs", {}).get(_PRICE, {}).get("Value", "")).partition(_ITEMS)[0]
 
 
 def _last_line(plan: ClusterPlan) -> str:
     total = _counts(each.action for stack in plan.stacks for each in stack.changes) or "no changes"
     found = Counter(each.outcome for each in plan.findings)
     effects = ", ".join(f"{found[outcome]} {word}" for outcome, word in _ENDS.items() if found[outcome])
-    decision = "nothing is lost, and AWS takes it" if plan.is_safe else "do not deploy it like this"
-    if plan.is_safe and found[UNKNOWN]:
-        decision = "nothing is known to be lost"
-    return f"Plan: {total}; {effects + '; ' if effects else ''}{decision}"
+    return f"Plan: {total}; {effects + '; ' if effects else ''}{_decision(plan)}"
+
+
+def _decision(plan: ClusterPlan) -> str:
+    if not plan.is_safe:
+        steps = any(each.steps for each in plan.findings if each.outcome == REJECTED)
+        return "do not deploy it like this" + (": follow the steps above" if steps else "")
+    is_known = all(each.outcome != UNKNOWN for each in plan.findings)
+    decision = "nothing is lost, and AWS takes it" if is_known else "nothing is known to be lost"
+    jobs = {job for each in plan.findings for job in each.jobs}
+    return f"{decision}; deploy when {', '.join(sorted(jobs))} may stop" if jobs else decision
