@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.stacks.changes import CHANGES, PAIRS, Templates, effects, exports, templates, templates_of_file
+from docs.site.change_effects import MARK, PAGE, row
+from tests.stacks.change_effects import EFFECTS, REJECTION, effects_of
+from tests.stacks.changes import CHANGES, PAIRS, Change, Templates, effects, exports, templates, templates_of_file
 from tests.stacks.deployments import Deployment, deployments
 from tests.stacks.templates import SCENARIOS
 from tests.stacks.templates import templates as templates_of
@@ -89,6 +91,29 @@ def planned(before: Templates, after: Templates) -> dict[str, str]:
     return replaced | {group_name(groups[each.subject]): "rejected" for each in found}
 
 
+def cells(change: Change, page: str) -> str:
+    """Return the last cell of a change's row."""
+    (found,) = re.findall(rf"^{re.escape(row(change))} (.+) \|$", page, flags=re.M)
+    return str(found)
+
+
+@pytest.mark.parametrize("deployment", deployments(), ids=str)
+def test_the_page_has_the_effects_of_each_change(deployment: Deployment) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    found = set(effects_of(templates(deployment.before), templates(deployment.after, deployment.tag)))
+    listed = {effect for change in deployment.changes for effect in EFFECTS if effect in cells(change, page)}
+    if "rejected" in deployment.wanted.values():
+        # A pair of them.
+        listed.add(REJECTION)
+    assert found - {"nothing"} == listed - {"nothing"}, "run 'make change-effects'"
+
+
+def test_the_page_has_a_row_of_each_change_and_no_other() -> None:
+    (found,) = MARK.findall(PAGE.read_text(encoding="utf-8"))
+    assert len(found.splitlines()) - 2 == len(CHANGES)
+    assert all(cells(each, found) for each in CHANGES)
+
+
 def test_each_change_is_deployed() -> None:
     deployed = [change for deployment in deployments() for change in deployment.changes]
     assert [change for change in CHANGES if change not in deployed] == []
@@ -106,10 +131,10 @@ def test_pairs_are_rejected_where_nodes_and_settings_change() -> None:
 def test_the_page_lists_the_keys_that_do_not_change_together(root: Path) -> None:
     section = (root / "docs/configuration.md").read_text().partition("### Keys in separate deployments")[2]
     rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+?) \|", section.partition("\n### ")[0], flags=re.M))
-    for row, effect in (("the nodes", "nodes"), ("the settings", "settings")):
+    for name, effect in (("the nodes", "nodes"), ("the settings", "settings")):
         paths = {each.key.removeprefix("node_groups.gpu.") for each in CHANGES if each.gpu == effect}
         keys = {path.partition(".")[0] for path in paths}
-        assert set(re.findall(r"`(\w+)`", rows[row])) == keys - {"tags"}, row
+        assert set(re.findall(r"`(\w+)`", rows[name])) == keys - {"tags"}, name
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -4,12 +4,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from training_cluster.account.manifests import HELM_CHART, MANIFEST, documents, object_identity, volume_source
-from training_cluster.changes.findings import LOST, REJECTED, SEPARATE, UNKNOWN, Finding, Live, ending_jobs
+from training_cluster.changes.findings import LOST, REJECTED, SEPARATE, STOPS, UNKNOWN, Finding, Live, ending_jobs
 from training_cluster.changes.planned_stack import PlannedStack
 from training_cluster.changes.template_changes import ResourceChange
 from training_workloads.catalog import versions
 
-__all__ = ["namespaces_and_definitions_are_deleted", "objects_move", "releases_are_uninstalled", "volumes_change"]
+__all__ = [
+    "drivers_are_removed",
+    "namespaces_and_definitions_are_deleted",
+    "objects_move",
+    "releases_are_uninstalled",
+    "volumes_change",
+]
+
+_ADDON = "AWS::EKS::Addon"
+_DRIVER = "-csi-driver"
 
 # The other charts of the platform define no kinds.
 _OTHERS = (versions.NVIDIA_DEVICE_PLUGIN, versions.EFA_DEVICE_PLUGIN, versions.CLUSTER_AUTOSCALER)
@@ -64,6 +73,17 @@ def releases_are_uninstalled(stack: PlannedStack, live: Live) -> Iterator[Findin
                 f"find them in the output of 'helm get manifest {release} -n {change.old.get('Namespace', 'default')}'"
             )
             yield Finding(outcome=UNKNOWN, subject=subject, effect=effect, remedy=remedy)
+
+
+def drivers_are_removed(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """Without its driver a volume is neither mounted nor deleted, and AWS bills it on."""
+    for change in stack.of_kind(_ADDON):
+        name = str(change.old.get("AddonName", ""))
+        if change.action == "remove" and name.endswith(_DRIVER):
+            effect = "removed: pods that mount its volumes do not start any more, and volumes of deleted claims stay"
+            steps = ("delete the claims of its volumes: 'kubectl get pvc -A' lists them", "deploy")
+            subject, keys = f"add-on {name}", stack.keys(change)
+            yield Finding(outcome=STOPS, subject=subject, effect=effect, keys=keys, steps=steps)
 
 
 def volumes_change(stack: PlannedStack, live: Live) -> Iterator[Finding]:

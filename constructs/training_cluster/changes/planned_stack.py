@@ -8,7 +8,14 @@ from functools import cached_property
 from typing import Any
 
 from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM, SUBNET, VPC, DeployedStack
-from training_cluster.changes.template_changes import ResourceChange, Template, template_changes, value_at
+from training_cluster.changes.template_changes import (
+    ResourceChange,
+    Template,
+    changed_values,
+    template_changes,
+    value_at,
+)
+from training_workloads.catalog import versions
 from training_workloads.catalog.nodes import NODE_GROUP_LABEL
 
 __all__ = ["NODE_GROUP", "SYSTEM_GROUP", "PlannedStack", "group_name"]
@@ -53,6 +60,30 @@ _KEYS: dict[str, dict[str, str]] = {
     | {"ResourcesVpcConfig/EndpointPublicAccess": "public_access_cidrs"},
 }
 
+# The key that decides whether a resource of a type exists, where one key does.
+_WHOLE = {
+    NODE_GROUP: "node_groups.{}",
+    FILE_SYSTEM: "lustre",
+    SUBNET: "availability_zones",
+    VPC: "existing_vpc",
+    "AWS::Budgets::Budget": "monthly_budget_usd",
+    "AWS::EC2::NatGateway": "nat",
+    "AWS::EC2::VPCEndpoint": "nat",
+    "AWS::EFS::AccessPoint": "efs",
+    "AWS::EFS::FileSystem": "efs",
+    "AWS::EFS::MountTarget": "efs",
+    "AWS::FSx::DataRepositoryAssociation": "lustre.data_repositories",
+    "AWS::SNS::Subscription": "alarm_email",
+}
+
+# The same by the name of an add-on or of a Helm release.
+_BY_NAME = {
+    "aws-ebs-csi-driver": "ebs",
+    "aws-efs-csi-driver": "efs",
+    "metrics-server": "metrics_server",
+    versions.KUEUE.chart: "job_queue",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedStack:
@@ -84,6 +115,17 @@ class PlannedStack:
         """Yield the changes of resources of some types."""
         return (change for change in self.changes if change.kind in kinds)
 
+    @property
+    def changed_parameters(self) -> set[str]:
+        """The parameters whose definition changes; not those that one of the templates lacks."""
+        old, new = (each.get("Parameters", {}) for each in (self.old, self.new))
+        return {name for name in old.keys() & new.keys() if old[name] != new[name]}
+
+    @property
+    def changed_conditions(self) -> set[str]:
+        """The conditions that change, those too that refer to another one or to a mapping that changes."""
+        return {name for section, name in changed_values(self.old, self.new) if section == "Conditions"}
+
     @cached_property
     def removed_exports(self) -> list[str]:
         """The exports that the new template lacks."""
@@ -101,7 +143,7 @@ class PlannedStack:
             each = pending.pop()
             seen.add(each.logical_id)
             own = [path for path in each.paths if path not in each.followed]
-            found |= dict.fromkeys(_keys(each, group, own))
+            found |= dict.fromkeys([*_whole(each, group), *_keys(each, group, own)])
             pending += [
                 other for other in self.changes if other.logical_id in each.causes and other.logical_id not in seen
             ]
@@ -137,6 +179,15 @@ class PlannedStack:
         name = value_at(group.new if new else group.old, "LaunchTemplate/Id/Ref")
         resources = (self.new if new else self.old).get("Resources", {})
         return value_at(resources.get(name), "Properties/LaunchTemplateData")
+
+
+def _whole(change: ResourceChange, group: str) -> Iterator[str]:
+    """Yield the key that decides whether a resource exists, where it is created or removed."""
+    if change.action in ("create", "remove"):
+        properties = change.old or change.new
+        name = properties.get("AddonName") or properties.get("Release")
+        if key := _WHOLE.get(change.kind) or (isinstance(name, str) and _BY_NAME.get(name)):
+            yield key.format(group)
 
 
 def _keys(change: ResourceChange, group: str, paths: Collection[str]) -> Iterator[str]:

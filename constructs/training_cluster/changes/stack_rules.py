@@ -3,10 +3,18 @@
 from collections.abc import Iterator
 
 from training_cluster.account.deployed_stack import CLUSTER
-from training_cluster.changes.findings import REJECTED, SEPARATE, Finding, Live
+from training_cluster.changes.findings import REJECTED, SEPARATE, UNKNOWN, Finding, Live
 from training_cluster.changes.planned_stack import PlannedStack
 
-__all__ = ["exports_are_imported", "identities_are_fixed", "names_are_taken"]
+__all__ = [
+    "exports_are_imported",
+    "identities_are_fixed",
+    "names_are_taken",
+    "nested_stacks_change",
+    "values_change",
+]
+
+_NESTED = "AWS::CloudFormation::Stack"
 
 _KEEP_CLUSTER = "keep its values, or destroy the cluster ('trainctl cluster destroy') and deploy it anew"
 
@@ -54,3 +62,26 @@ def exports_are_imported(stack: PlannedStack, live: Live) -> Iterator[Finding]:
                 effect=f"{', '.join(stacks)} imports it",
                 steps=(f"cdk deploy --exclusively {' '.join(stacks)}, without it", f"cdk deploy {stack.name}"),
             )
+
+
+def nested_stacks_change(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """The template of a nested stack is a file of its own, which is not compared."""
+    for change in stack.of_kind(_NESTED):
+        if change.action != "create":
+            effect = "a nested stack changes, and its resources are not compared"
+            subject, remedy = stack.title(change), "see its resources in 'cdk diff'"
+            yield Finding(outcome=UNKNOWN, subject=subject, effect=effect, remedy=remedy)
+
+
+def values_change(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """A parameter keeps its deployed value, and a condition decides which resources exist: neither is in a template."""
+    for name in sorted(stack.changed_parameters):
+        effect = "its definition changes; CloudFormation keeps its deployed value where 'cdk deploy' gives none"
+        remedy = f"give it with 'cdk deploy --parameters {stack.name}:{name}=<value>' where another one is meant"
+        yield Finding(outcome=UNKNOWN, subject=f"parameter {name}", effect=effect, remedy=remedy)
+    for name in sorted(stack.changed_conditions):
+        users = [id for id, each in stack.new.get("Resources", {}).items() if each.get("Condition") == name]
+        if users:
+            effect = f"it changes, and decides whether {', '.join(users)} exist"
+            remedy = "see in 'cdk diff' what it is now, and whether a resource goes with it"
+            yield Finding(outcome=UNKNOWN, subject=f"condition {name}", effect=effect, remedy=remedy)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from training_cluster.account.deployed_template import RETAINED
 
-__all__ = ["Action", "ResourceChange", "Template", "template_changes", "value_at"]
+__all__ = ["Action", "ResourceChange", "Template", "changed_values", "template_changes", "value_at"]
 
 #: A template as JSON has it.
 Template = Mapping[str, Any]
@@ -87,10 +87,12 @@ def template_changes(old: Template, new: Template) -> list[ResourceChange]:
     """Return the changes of a deployment, in the order of the new template, removals last.
 
     A resource is replaced where a property changes that it can have at its creation only, and then every one whose
-    such property refers to it. What a property of the deployment has, such as a parameter, is taken as unchanged.
+    such property refers to it. A value follows the mappings and the conditions that it names, too. A parameter is taken
+    as unchanged: CloudFormation keeps its deployed value.
     """
     before, after = old.get("Resources", {}), new.get("Resources", {})
-    replaced, found = _updates({id: (before[id], after[id]) for id in after if id in before})
+    values = {f"{section}/{name}" for section, name in changed_values(old, new)}
+    replaced, found = _updates({id: (before[id], after[id]) for id in after if id in before}, values)
     changes = []
     for id in dict.fromkeys([*after, *before]):
         paths = found.get(id, {})
@@ -110,13 +112,30 @@ def template_changes(old: Template, new: Template) -> list[ResourceChange]:
     return changes
 
 
-def _updates(pairs: Mapping[str, tuple[Any, Any]]) -> tuple[set[str], dict[str, dict[str, tuple[str, ...]]]]:
+def changed_values(old: Template, new: Template) -> set[tuple[str, str]]:
+    """Return the mappings and conditions that change, by section and name, and the conditions that follow these."""
+    found: set[tuple[str, str]] = set()
+    for section in ("Mappings", "Conditions"):
+        before, after = old.get(section, {}), new.get(section, {})
+        found |= {(section, name) for name in before.keys() & after.keys() if before[name] != after[name]}
+    conditions = new.get("Conditions", {})
+    while True:
+        names = {f"{section}/{name}" for section, name in found}
+        more = {("Conditions", name) for name in conditions if names & {id for id, _ in _references(conditions[name])}}
+        if more <= found:
+            return found
+        found |= more
+
+
+def _updates(
+    pairs: Mapping[str, tuple[Any, Any]], values: Set[str]
+) -> tuple[set[str], dict[str, dict[str, tuple[str, ...]]]]:
     """Return the resources that are replaced, and by id the properties that change, each with its causes."""
     replaced = {id for id, (old, new) in pairs.items() if old["Type"] != new["Type"]}
     updated: set[str] = set()
     while True:
         # What is found in one round changes what others refer to.
-        found = {id: dict(_different(old, new, replaced, updated)) for id, (old, new) in pairs.items()}
+        found = {id: dict(_different(old, new, replaced | values, updated)) for id, (old, new) in pairs.items()}
         changed = {id for id, paths in found.items() if paths}
         more = {id for id in changed if any(_is_create_only(pairs[id][1]["Type"], path) for path in found[id])}
         if more <= replaced and changed == updated:
@@ -179,6 +198,8 @@ def _references(value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, Mapping):
         if isinstance(value.get("Ref"), str):
             yield value["Ref"], ""
+        elif isinstance(value.get("Condition"), str) and len(value) == 1:
+            yield f"Conditions/{value['Condition']}", ""
         elif "Fn::GetAtt" in value:
             given = value["Fn::GetAtt"]
             id, attribute = given if isinstance(given, list) else given.split(".", 1)
@@ -188,5 +209,9 @@ def _references(value: Any) -> Iterator[tuple[str, str]]:
             yield from _IN_TEXT.findall(text)
             yield from _references(names)
         else:
+            # The first argument of these is the name of a mapping, and of a condition.
+            for function, section in (("Fn::FindInMap", "Mappings"), ("Fn::If", "Conditions")):
+                if isinstance(value.get(function), list):
+                    yield f"{section}/{value[function][0]}", ""
             for each in value.values():
                 yield from _references(each)

@@ -382,3 +382,48 @@ def test_an_export_that_another_stack_imports_stays() -> None:
 def test_a_module_has_a_title() -> None:
     stack = PlannedStack(name="A", deployed=None, old={}, new={"Resources": {"M": resource("My::S3::Bucket::MODULE")}})
     assert [stack.title(each) for each in stack.changes] == ["S3 Bucket M"]
+
+
+def test_a_nested_stack_is_not_compared() -> None:
+    old, new = ({"Nested": resource("AWS::CloudFormation::Stack", TemplateURL=url)} for url in "ab")
+    (found,) = findings(old, new)
+    assert (found.outcome, found.subject) == ("unknown", "CloudFormation Stack Nested")
+    assert outcomes(old, old) == []
+
+
+def test_a_parameter_keeps_its_deployed_value() -> None:
+    old, new = ({"Parameters": {"Size": {"Type": "Number", "Default": size}}} for size in (1, 2))
+    (found,) = of_templates(old, new)
+    assert (found.outcome, found.subject) == ("unknown", "parameter Size")
+    assert of_templates(old, {}) == []
+
+
+def test_a_condition_decides_whether_a_resource_exists() -> None:
+    bucket = resource("AWS::S3::Bucket", {"Condition": "Here"})
+    conditions = {"Here": {"Fn::Not": [{"Condition": "There"}]}, "There": {"Fn::Equals": ["a", "a"]}}
+    old = {"Conditions": conditions, "Resources": {"Data": bucket}}
+    new = old | {"Conditions": conditions | {"There": {"Fn::Equals": ["a", "b"]}}}
+    (found,) = of_templates(old, new)
+    assert (found.outcome, found.effect) == ("unknown", "it changes, and decides whether Data exist")
+    assert of_templates(old, old) == []
+
+
+def test_volumes_need_their_driver() -> None:
+    (found,) = findings({"Ebs": resource("AWS::EKS::Addon", AddonName="aws-ebs-csi-driver")}, {})
+    assert (found.outcome, found.subject, found.keys) == ("stops", "add-on aws-ebs-csi-driver", ("ebs",))
+    assert outcomes({"A": resource("AWS::EKS::Addon", AddonName="coredns")}, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "keys"),
+    [
+        (group(), ("node_groups.gpu",)),
+        (lustre(), ("lustre",)),
+        (resource("Custom::AWSCDK-EKS-HelmChart", Release="kueue"), ("job_queue",)),
+        (resource("AWS::IAM::Role"), ()),
+    ],
+)
+def test_a_resource_that_is_made_or_goes_has_its_key(one: dict[str, Any], keys: tuple[str, ...]) -> None:
+    for old, new in (({}, {"A": one}), ({"A": one}, {})):
+        stack = PlannedStack(name="A", deployed=None, old={"Resources": old}, new={"Resources": new})
+        assert [stack.keys(each) for each in stack.changes] == [keys]
