@@ -168,7 +168,7 @@ pictures: $(CDK) ## Draw docs/pictures/, write docs/lint-rules.md and docs/plan-
 	@python -m docs.site.pictures
 	@python -m docs.site.property_tables
 change-effects: $(CDK) ## Write docs/what-a-change-does.md after a change of tests/stacks/changes.py or of a rule of the plan; 2 minutes
-	@python -m docs.site.change_effects
+	@python -m tests.stacks.effects_page
 pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after a new MPI operator
 	@python -m setup.record_pod_types
 outdated: $(CDK) ## List what in the catalog is older than its source, or was read long ago (DAYS=90)

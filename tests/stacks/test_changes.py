@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from docs.site.change_effects import MARK, PAGE, row
 from tests.stacks.change_effects import EFFECTS, REJECTION, effects_of
 from tests.stacks.changes import CHANGES, PAIRS, Change, Templates, effects, exports, templates, templates_of_file
 from tests.stacks.deployments import Deployment, deployments
+from tests.stacks.effects_page import MARK, PAGE, row
 from tests.stacks.templates import SCENARIOS
 from tests.stacks.templates import templates as templates_of
 from training_cluster import ClusterConfig, NodeRepair

@@ -85,14 +85,14 @@ def _lustre(deployment: Deployment, id: str) -> Iterator[CheckResult]:
     """Compare a file system: FSx changes neither its zone nor its kind, and CloudFormation makes a new one."""
     found = find_lustre(deployment.account, id)
     if found is None:
-        yield skipped(f"deployed {id}", f"{deployment.account.region} of this account has no {id} (any more)")
+        yield skipped(f"deployed Lustre of {id}", f"{deployment.account.region} of this account has no {id} (any more)")
         return
     zone = _zone(deployment, found)
     differences = list(_differences(deployment, found, zone))
     kind = found.get("LustreConfiguration", {}).get("DeploymentType", "Lustre")
     effects = dict.fromkeys(each.effect for each in differences)
     yield decided(
-        f"deployed {id}",
+        f"deployed Lustre of {id}",
         not differences,
         actual=f"{kind}, {found['StorageCapacity']} GiB in {zone or 'an unknown zone'}",
         needed="; ".join(each.wanted for each in differences) or "the same",

@@ -124,7 +124,8 @@ class PlannedStack:
     @property
     def changed_conditions(self) -> set[str]:
         """The conditions that change, those too that refer to another one or to a mapping that changes."""
-        return {name for section, name in changed_values(self.old, self.new) if section == "Conditions"}
+        found = (each.partition("/") for each in changed_values(self.old, self.new))
+        return {name for section, _, name in found if section == "Conditions"}
 
     @cached_property
     def removed_exports(self) -> list[str]:

@@ -65,7 +65,7 @@ def exports_are_imported(stack: PlannedStack, live: Live) -> Iterator[Finding]:
 
 
 def nested_stacks_change(stack: PlannedStack, live: Live) -> Iterator[Finding]:
-    """The template of a nested stack is a file of its own, which is not compared."""
+    """The template of a nested stack is a separate file, which is not compared."""
     for change in stack.of_kind(_NESTED):
         if change.action != "create":
             effect = "a nested stack changes, and its resources are not compared"

@@ -91,8 +91,8 @@ def template_changes(old: Template, new: Template) -> list[ResourceChange]:
     as unchanged: CloudFormation keeps its deployed value.
     """
     before, after = old.get("Resources", {}), new.get("Resources", {})
-    values = {f"{section}/{name}" for section, name in changed_values(old, new)}
-    replaced, found = _updates({id: (before[id], after[id]) for id in after if id in before}, values)
+    pairs = {id: (before[id], after[id]) for id in after if id in before}
+    replaced, found = _updates(pairs, changed_values(old, new))
     changes = []
     for id in dict.fromkeys([*after, *before]):
         paths = found.get(id, {})
@@ -112,16 +112,15 @@ def template_changes(old: Template, new: Template) -> list[ResourceChange]:
     return changes
 
 
-def changed_values(old: Template, new: Template) -> set[tuple[str, str]]:
-    """Return the mappings and conditions that change, by section and name, and the conditions that follow these."""
-    found: set[tuple[str, str]] = set()
+def changed_values(old: Template, new: Template) -> set[str]:
+    """Return the mappings and conditions that change, as `Mappings/Zones`, and the conditions that follow these."""
+    found: set[str] = set()
     for section in ("Mappings", "Conditions"):
         before, after = old.get(section, {}), new.get(section, {})
-        found |= {(section, name) for name in before.keys() & after.keys() if before[name] != after[name]}
-    conditions = new.get("Conditions", {})
+        found |= {f"{section}/{name}" for name in before.keys() & after.keys() if before[name] != after[name]}
+    conditions = {f"Conditions/{name}": each for name, each in new.get("Conditions", {}).items()}
     while True:
-        names = {f"{section}/{name}" for section, name in found}
-        more = {("Conditions", name) for name in conditions if names & {id for id, _ in _references(conditions[name])}}
+        more = {name for name, each in conditions.items() if any(id in found for id, _ in _references(each))}
         if more <= found:
             return found
         found |= more

@@ -112,7 +112,7 @@ def test_a_value_that_replaces_the_file_system_is_named(values: dict[str, Any], 
     account.answer_stack(LUSTRE)
     answer_lustre(account)
     (found,) = rows(account, **values).values()
-    assert (found.check, found.actual) == (f"deployed {ID}", "PERSISTENT_2, 1200 GiB in us-west-2a")
+    assert (found.check, found.actual) == (f"deployed Lustre of {ID}", "PERSISTENT_2, 1200 GiB in us-west-2a")
     assert found.remedy.startswith(key)
     assert ("files that are not in the bucket" in found.remedy) == bool(key)
 
@@ -139,9 +139,9 @@ def test_a_further_file_system_keeps_its_zone() -> None:
         lustre = {"availability_zone": "us-west-2a", "further_zones": further}
         zone = {"availability_zone": "us-west-2b"} if further else {}
         found = rows(account, **ZONES, lustre=lustre, **zone)
-        assert (found[f"deployed {ID}"].state, found[f"deployed {FURTHER}"].state) == ("ok", state)
+        assert (found[f"deployed Lustre of {ID}"].state, found[f"deployed Lustre of {FURTHER}"].state) == ("ok", state)
         if state == "failed":
-            assert found[f"deployed {FURTHER}"].remedy.startswith(
+            assert found[f"deployed Lustre of {FURTHER}"].remedy.startswith(
                 f"add us-west-2b to lustre.further_zones: the stack deletes {FURTHER}"
             )
 

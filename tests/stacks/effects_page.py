@@ -1,7 +1,7 @@
 """docs/what-a-change-does.md: what each key of cluster.yaml does to a deployed cluster, as `cluster plan` finds it.
 
-`python -m docs.site.change_effects` synthesizes each change of tests/stacks/changes.py, which takes minutes, and
-writes the table.
+`python -m tests.stacks.effects_page` synthesizes each change of `changes.py`, which takes minutes, and writes the
+table; `test_changes.py` compares it.
 """
 
 import json
