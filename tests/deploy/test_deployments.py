@@ -217,7 +217,8 @@ def test_another_instance_type_makes_a_new_node_group(deployment: Deployment) ->
     code, changes, found = planned(deployment)
     # The emulator has no API server that could name the jobs on the old nodes.
     assert (code, found) == (0, ["unknown"])
-    assert [action for action, kind in changes if kind == GROUP] == ["create", "remove"]
+    # The tag of the test before goes too, which updates the system nodes.
+    assert [action for action, kind in changes if kind == GROUP and action != "update"] == ["create", "remove"]
     deployment.deploy()
     change = difference(before, deployment.state())
     for type_name in (GROUP, LAUNCH_TEMPLATE, "AWS::EC2::PlacementGroup"):
