@@ -282,19 +282,22 @@ def test_a_degraded_node_group_is_not_updated(deployment: Deployment) -> None:
 
 @only_block
 def test_the_nodes_of_a_capacity_block_leave_it_before_they_are_updated(deployment: Deployment) -> None:
-    deployment.change(**{"node_groups.gpu.desired_size": "1"})
-    deployment.deploy()
+    # The steps that the plan names.
+    for key, value in (
+        ("desired_size", "1"),
+        ("desired_size", "0"),
+        ("fast_image_pull", "true"),
+        ("desired_size", "1"),
+    ):
+        deployment.change(**{f"node_groups.gpu.{key}": value})
+        deployment.deploy()
     assembly, context = deployment.assembly, dict(deployment.context)
-    deployment.change(**{"node_groups.gpu.fast_image_pull": "true"})
+    deployment.change(**{"node_groups.gpu.root_volume_iops": "6000"})
     code, _, found = planned(deployment)
     assert (code, "rejected" in found) == (1, True)
     assert not deployment.cdk.deploy(deployment.assembly, may_fail=True)
     assert any("Nodegroup of a Capacity Block" in each for each in deployment.events(GROUP))
     deployment.assembly, deployment.context = assembly, context
-    # The steps that the plan names.
-    for key, value in (("desired_size", "0"), ("fast_image_pull", "true"), ("desired_size", "1")):
-        deployment.change(**{f"node_groups.gpu.{key}": value})
-        deployment.deploy()
 
 
 @only_mixed
