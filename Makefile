@@ -167,6 +167,8 @@ docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old 
 pictures: $(CDK) ## Draw docs/pictures/, write docs/lint-rules.md and docs/plan-validation.md, from graphs and code
 	@python -m docs.site.pictures
 	@python -m docs.site.property_tables
+change-effects: $(CDK) ## Write docs/what-a-change-does.md after a change of tests/stacks/changes.py or of a rule of the plan; 2 minutes
+	@python -m tests.stacks.effects_page
 pod-types: $(CDK) ## Record the fields of a pod template for the MPIJob definition, after a new MPI operator
 	@python -m setup.record_pod_types
 outdated: $(CDK) ## List what in the catalog is older than its source, or was read long ago (DAYS=90)
@@ -227,5 +229,5 @@ help: ## Show this list
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary \
 	test test-cdk test-training test-runs test-long list-suites $(addprefix long-,$(SUITES)) check lint types scan audit advisories docs \
-	pictures pod-types bench bench-synth bench-input bench-lint bench-scaling bench-accuracy bench-torch-scaling \
+	pictures change-effects pod-types bench bench-synth bench-input bench-lint bench-scaling bench-accuracy bench-torch-scaling \
 	bench-torch-accuracy bench-gpu bench-roi-align train-shapes wheel sbom snapshots lock outdated clean help

@@ -3,7 +3,9 @@
 import pytest
 
 from tests.deploy.deployment import NEWER, OLDER, Deployment, difference
+from tests.deploy.emulated_aws.node_group_updates import STATUS_TAG
 from tests.deploy.emulator import ROOT
+from tests.deploy.expected import FOUND_BY_PREFLIGHT, NAMED_IN_THE_DOCUMENT, NOT_READ
 from tests.deploy.read_back import READERS, read, wrong
 from tests.deploy.trainctl import cluster_command
 from tests.schemas import check_manifest
@@ -11,39 +13,10 @@ from training_workloads import gpu_instance_type
 from training_workloads.lint import lint_documents
 
 only_default = pytest.mark.parametrize("deployment", ["default"], indirect=True)
+only_block = pytest.mark.parametrize("deployment", ["p5-capacity-block"], indirect=True)
 only_mixed = pytest.mark.parametrize("deployment", ["mixed"], indirect=True)
 
 GROUP, LAUNCH_TEMPLATE = "AWS::EKS::Nodegroup", "AWS::EC2::LaunchTemplate"
-
-#: What a test compares with the template by itself: CloudFormation's own objects, and what the emulator cannot say.
-NOT_READ = {
-    "AWS::Budgets::Budget",
-    "AWS::CDK::Metadata",
-    "AWS::CloudWatch::Dashboard",
-    "AWS::CodeBuild::Project",
-    "AWS::EC2::InternetGateway",
-    "AWS::EC2::Route",
-    "AWS::EC2::RouteTable",
-    "AWS::EC2::SecurityGroup",
-    "AWS::EC2::SubnetRouteTableAssociation",
-    "AWS::EC2::VPCEndpoint",
-    "AWS::EC2::VPCGatewayAttachment",
-    "AWS::Lambda::Function",
-    "AWS::Lambda::LayerVersion",
-    "AWS::Logs::MetricFilter",
-    "AWS::SNS::TopicPolicy",
-    "AWS::SSM::Parameter",
-}
-
-#: What `cdk destroy` leaves: types, and their names in docs/tear-down.md.
-NAMED_IN_THE_DOCUMENT = {
-    "AWS::ECR::Repository": "images",
-    "AWS::EFS::FileSystem": "EFS",
-    "AWS::KMS::Key": "key",
-    "AWS::Logs::LogGroup": "log",
-    "AWS::S3::Bucket": "bucket",
-    "AWS::S3::BucketPolicy": "bucket",
-}
 
 
 @only_default
@@ -64,33 +37,6 @@ def test_deploys(deployment: Deployment) -> None:
     deployment.emulator.take_applied()
     deployment.deploy()
     assert deployment.stacks().missing() == []
-
-
-#: What preflight finds out about the deployed default. The emulator lacks the list of offered types, Service Quotas,
-#: CloudWatch's metrics of FSx and the API server of Kubernetes: skipped. It has none of AWS's public parameters, and
-#: no image is pushed and no data set copied: failed.
-FOUND_BY_PREFLIGHT = {
-    "credentials": "ok",
-    "zones of the region": "ok",
-    "zones for EKS": "ok",
-    "zones offer the instance types": "skipped",
-    "vcpu quotas allow the nodes": "skipped",
-    "network interface quota allows the nodes": "skipped",
-    "vpc quotas allow the network": "skipped",
-    "eks quota allows the cluster": "skipped",
-    "fsx quotas allow the file system": "skipped",
-    "AMI release": "ok",
-    "AMI release of the system nodes": "ok",
-    "CDK bootstrap": "ok",
-    "addresses in us-east-1a": "ok",
-    "image": "failed",
-    "data set of /": "failed",
-    "size of the data set": "ok",
-    "Lustre exports": "skipped",
-    "state of the stack": "ok",
-    "Kubernetes release": "ok",
-    "no job holds an update": "skipped",
-}
 
 
 @only_default
@@ -305,6 +251,59 @@ def test_nodes_and_their_number_do_not_change_together(deployment: Deployment) -
     for key, value in both.items():
         deployment.change(**{key: value})
         deployment.deploy()
+
+
+@only_default
+def test_another_first_zone_is_rejected_and_the_file_system_stays(deployment: Deployment) -> None:
+    before, assembly = deployment.state(), deployment.assembly
+    deployment.change_sections(availability_zones=["us-east-1b", "us-east-1a"])
+    code, _, found = planned(deployment)
+    assert (code, {"rejected", "kept"} <= set(found)) == (1, True)
+    assert not deployment.cdk.deploy(deployment.assembly, may_fail=True)
+    assert any("conflicts with another subnet" in each for each in deployment.events("AWS::EC2::Subnet"))
+    deployment.assembly = assembly
+    change = difference(before, deployment.state())
+    assert (change.added, change.removed, change.replaced) == (set(), set(), set())
+
+
+@only_default
+def test_a_degraded_node_group_is_not_updated(deployment: Deployment) -> None:
+    assembly, context = deployment.assembly, dict(deployment.context)
+    arns = [
+        deployment.aws("eks").describe_nodegroup(clusterName=deployment.cluster, nodegroupName=name)["nodegroup"][
+            "nodegroupArn"
+        ]
+        for name in deployment.aws("eks").list_nodegroups(clusterName=deployment.cluster)["nodegroups"]
+    ]
+    deployment.change(**{"node_groups.gpu.max_size": "9"})
+    for status, code in (("DEGRADED", 1), ("ACTIVE", 0)):
+        for arn in arns:
+            deployment.aws("eks").tag_resource(resourceArn=arn, tags={STATUS_TAG: status})
+        assert planned(deployment)[0] == code
+        assert deployment.cdk.deploy(deployment.assembly, may_fail=True) == (code == 0)
+    assert any("not in Active state" in each for each in deployment.events(GROUP))
+    deployment.assembly, deployment.context = assembly, context
+    deployment.deploy()
+
+
+@only_block
+def test_the_nodes_of_a_capacity_block_leave_it_before_they_are_updated(deployment: Deployment) -> None:
+    # The steps that the plan names.
+    for key, value in (
+        ("desired_size", "1"),
+        ("desired_size", "0"),
+        ("fast_image_pull", "true"),
+        ("desired_size", "1"),
+    ):
+        deployment.change(**{f"node_groups.gpu.{key}": value})
+        deployment.deploy()
+    assembly, context = deployment.assembly, dict(deployment.context)
+    deployment.change(**{"node_groups.gpu.root_volume_iops": "6000"})
+    code, _, found = planned(deployment)
+    assert (code, "rejected" in found) == (1, True)
+    assert not deployment.cdk.deploy(deployment.assembly, may_fail=True)
+    assert any("Nodegroup of a Capacity Block" in each for each in deployment.events(GROUP))
+    deployment.assembly, deployment.context = assembly, context
 
 
 @only_mixed

@@ -128,7 +128,11 @@ CHANGES = [
         after={"node_groups.other": None, "lustre": {"availability_zone": "us-east-1b"}},
         gpu="new",
     ),
-    of_cluster("lustre.further_zones", [], node_groups__other=None, lustre={}),
+    Change(
+        key="lustre.further_zones",
+        after={"node_groups.other": None, "lustre.further_zones": []},
+        other="new",
+    ),
     of_cluster("lustre.deployment_type", "SCRATCH_2"),
     of_cluster("lustre.capacity_gib", 4800),
     of_cluster("lustre.throughput_mbps_per_tib", 250),

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.stacks.changes import CHANGES, PAIRS, Templates, effects, exports, templates, templates_of_file
+from tests.stacks.change_effects import EFFECTS, REJECTION, effects_of
+from tests.stacks.changes import CHANGES, PAIRS, Change, Templates, effects, exports, templates, templates_of_file
 from tests.stacks.deployments import Deployment, deployments
+from tests.stacks.effects_page import MARK, PAGE, row
 from tests.stacks.templates import SCENARIOS
 from tests.stacks.templates import templates as templates_of
 from training_cluster import ClusterConfig, NodeRepair
-from training_cluster.changes.findings import REJECTED, Jobs, node_groups_are_updated
-from training_cluster.changes.planned_stack import NODE_GROUP, PlannedStack, group_name
+from training_cluster.account.deployed_stack import NODE_GROUP
+from training_cluster.changes.findings import REJECTED, Jobs
+from training_cluster.changes.node_group_rules import node_groups_are_updated
+from training_cluster.changes.planned_stack import PlannedStack, group_name
 from training_cluster.config import (
     GpuNodeGroupConfig,
     JobIdentitySpec,
@@ -86,6 +90,9 @@ class Idle:
     def jobs_on(self, group: str) -> Jobs:
         raise AssertionError("no node runs a job")
 
+    def jobs_in(self, namespace: str | None) -> tuple[str, ...]:
+        return ()
+
 
 def planned(before: Templates, after: Templates) -> dict[str, str]:
     """Return the effects that `trainctl cluster plan` finds for the node groups, by name."""
@@ -95,6 +102,32 @@ def planned(before: Templates, after: Templates) -> dict[str, str]:
     replaced = {group_name(each): "replaced" for each in groups.values() if each.action == "replace"}
     found = [each for each in node_groups_are_updated(stack, Idle()) if each.outcome == REJECTED]
     return replaced | {group_name(groups[each.subject]): "rejected" for each in found}
+
+
+def cells(change: Change, page: str) -> str:
+    """Return the last cell of a change's row."""
+    (found,) = re.findall(rf"^{re.escape(row(change))} (.+) \|$", page, flags=re.M)
+    return str(found)
+
+
+@pytest.mark.parametrize("deployment", deployments(), ids=str)
+def test_the_page_has_the_effects_of_each_change(deployment: Deployment) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    found = set(effects_of(templates(deployment.before), templates(deployment.after, deployment.tag)))
+    listed = {effect for change in deployment.changes for effect in EFFECTS if effect in cells(change, page)}
+    if "rejected" in deployment.wanted.values():
+        # A pair of them.
+        listed.add(REJECTION)
+    # Beside a change of the whole configuration some groups have another one too.
+    beside = deployment.changes[0].key in ("tags", "kubernetes_version")
+    assert listed - {"nothing"} <= found, "run 'make change-effects'"
+    assert beside or found - {"nothing"} == listed - {"nothing"}, "run 'make change-effects'"
+
+
+def test_the_page_has_a_row_of_each_change_and_no_other() -> None:
+    (found,) = MARK.findall(PAGE.read_text(encoding="utf-8"))
+    assert len(found.splitlines()) - 2 == len(CHANGES)
+    assert all(cells(each, found) for each in CHANGES)
 
 
 def test_each_change_is_deployed() -> None:
@@ -114,10 +147,10 @@ def test_pairs_are_rejected_where_nodes_and_settings_change() -> None:
 def test_the_page_lists_the_keys_that_do_not_change_together(root: Path) -> None:
     section = (root / "docs/configuration.md").read_text().partition("### Keys in separate deployments")[2]
     rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+?) \|", section.partition("\n### ")[0], flags=re.M))
-    for row, effect in (("the nodes", "nodes"), ("the settings", "settings")):
+    for name, effect in (("the nodes", "nodes"), ("the settings", "settings")):
         paths = {each.key.removeprefix("node_groups.gpu.") for each in CHANGES if each.gpu == effect}
         keys = {path.partition(".")[0] for path in paths}
-        assert set(re.findall(r"`(\w+)`", rows[row])) == keys - {"tags"}, row
+        assert set(re.findall(r"`(\w+)`", rows[name])) == keys - {"tags"}, name
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

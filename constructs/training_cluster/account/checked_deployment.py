@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from ipaddress import ip_network
 from typing import Any
 
 from training_cluster.account.account_requests import Account
 from training_cluster.account.check_result import CheckResult, skipped
 from training_cluster.account.deployed_stack import (
     FILE_SYSTEM,
+    SUBNET,
     DeployedStack,
     NodeKind,
     find_stack,
@@ -91,8 +93,18 @@ class Deployment:
     def lustre_ids(self) -> tuple[str, ...]:
         """The Lustre file systems of the deployed stack, and the one of `existing_lustre`."""
         existing = self.config.existing_lustre
-        deployed = self.cluster.ids(FILE_SYSTEM) if self.cluster else ()
-        return (*deployed, *([existing.file_system_id] if existing else []))
+        return (*self.deployed_lustre, *([existing.file_system_id] if existing else []))
+
+    @property
+    def deployed_lustre(self) -> tuple[str, ...]:
+        """The Lustre file systems of the deployed stack."""
+        return self.cluster.ids(FILE_SYSTEM) if self.cluster else ()
+
+    @property
+    def first_lustre(self) -> str | None:
+        """The deployed Lustre file system of the training zone, which the stack's output names."""
+        first = next(iter(self.deployed_lustre), None)
+        return self.cluster.outputs.get("FileSystemId", first) if self.cluster else None
 
     @cached_property
     def region_zones(self) -> tuple[Zone, ...]:
@@ -113,6 +125,20 @@ class Deployment:
         # A filter omits a subnet that does not exist; as an argument it would be an error without the others.
         only = [{"Name": "subnet-id", "Values": list(ids)}]
         return self.account.all("ec2", "describe_subnets", "Subnets", Filters=only)
+
+    @cached_property
+    def node_subnets(self) -> list[dict[str, Any]]:
+        """The private subnets that the deployed stack made; empty before there are any."""
+        ids = self.cluster.ids(SUBNET) if self.cluster else ()
+        # The public subnets have a gateway and nothing else.
+        return [each for each in self.subnets(ids) if not each["MapPublicIpOnLaunch"]] if ids else []
+
+    @property
+    def deployed_zones(self) -> tuple[str, ...]:
+        """The zones of the VPC that the deployed stack made, the first one first; empty without one."""
+        # The CDK gives the ranges of a VPC away in the order of the zones.
+        ordered = sorted(self.node_subnets, key=lambda each: ip_network(each["CidrBlock"]))
+        return tuple(each["AvailabilityZone"] for each in ordered)
 
     @property
     def training_zone(self) -> str:
@@ -139,13 +165,30 @@ class Deployment:
     def put_into(self, group: str, zone: str) -> str:
         """Return the fix that puts a node group into another zone, in the imperative."""
         key = self.zone_key(group)
+        if key == self.training_zone_key and self.cluster:
+            return self._beside(group, zone)
         if key == "availability_zones":
             return f"put {zone} first in availability_zones"
-        lists = [] if zone in self.config.availability_zones else ["availability_zones"]
+        at_the_end = "the end of availability_zones" if self.cluster else "availability_zones"
+        lists = [] if zone in self.config.availability_zones else [at_the_end]
         if key != self.training_zone_key and zone not in (self.training_zone, *self.config.lustre.further_zones):
             lists.append("lustre.further_zones")
         also = f", and add it to {' and '.join(lists)}" if lists else ""
         return f"set {key} to {zone}{also}"
+
+    def _beside(self, group: str, zone: str) -> str:
+        """Return the fix that puts a node group into another zone than the deployed file system, which stays."""
+        first, second = self.training_zone, f"deploy a second cluster in {zone}"
+        if self.config.existing_lustre:
+            return f"{second}: the file system of existing_lustre is in {first}"
+        zones = dict.fromkeys([*self.zones, zone])
+        further = dict.fromkeys([*self.config.lustre.further_zones, zone])
+        return (
+            f"keep {first}, the zone of the deployed file system, and add one in {zone}: set "
+            f"availability_zones: [{', '.join(zones)}], lustre.availability_zone: {first}, "
+            f"lustre.further_zones: [{', '.join(further)}] and node_groups.{group}.availability_zone: {zone}; "
+            f"or add another node group there, or {second}"
+        )
 
     @cached_property
     def running(self) -> Counter[NodeKind]:

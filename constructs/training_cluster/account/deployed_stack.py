@@ -13,6 +13,9 @@ __all__ = [
     "CLUSTER",
     "FILE_SYSTEM",
     "NODE_GROUP",
+    "STUCK",
+    "SUBNET",
+    "VPC",
     "DeployedStack",
     "NodeKind",
     "StackResource",
@@ -25,6 +28,18 @@ __all__ = [
 CLUSTER = "AWS::EKS::Cluster"
 FILE_SYSTEM = "AWS::FSx::FileSystem"
 NODE_GROUP = "AWS::EKS::Nodegroup"
+SUBNET = "AWS::EC2::Subnet"
+VPC = "AWS::EC2::VPC"
+
+#: States in which CloudFormation rejects an update, with the way out. A stack in ROLLBACK_COMPLETE, after a failed
+#: first deployment, is created anew by the CDK.
+#: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-continueupdaterollback.html
+#: (read 2026-11-23)
+STUCK = {
+    "UPDATE_ROLLBACK_FAILED": "continue the rollback ('aws cloudformation continue-update-rollback'): docs/upgrade.md",
+    "DELETE_FAILED": "'trainctl cluster destroy' again",
+    "ROLLBACK_FAILED": "'trainctl cluster destroy': a first deployment failed, and then its rollback",
+}
 
 # A change set of a first deployment that was not executed: the stack has no resources yet.
 _NOT_CREATED = "REVIEW_IN_PROGRESS"

@@ -1,6 +1,5 @@
 """The resources that stay in the account when a cluster is destroyed, and their cost by the month."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,7 +8,8 @@ from typing import Any
 
 from training_cluster.account.account_requests import Account
 from training_cluster.account.deployed_stack import DeployedStack, StackResource
-from training_cluster.account.deployed_template import deployed_template
+from training_cluster.account.deployed_template import RETAINED, deployed_template
+from training_cluster.account.manifests import MANIFEST, documents
 from training_workloads.aws.errors import NoPermissionError, RejectionError
 from training_workloads.catalog.prices import BUCKET, ELASTIC_FILES, IMAGES, KEY, MonthlyPrice
 from training_workloads.manifests.values import GI
@@ -19,11 +19,8 @@ __all__ = ["ELASTIC_FILE_SYSTEM", "KeptResource", "elastic_bytes", "kept_by_data
 #: Type of a resource.
 ELASTIC_FILE_SYSTEM = "AWS::EFS::FileSystem"
 
-# https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html
-_KEPT = ("Retain", "RetainExceptOnCreate", "Snapshot")
-
-# Types that CDK applies to a cluster: objects that go with the cluster.
-_MANIFEST = "Custom::AWSCDK-EKS-KubernetesResource"
+# Of some types CloudFormation makes a snapshot, which stays.
+_KEPT = (*RETAINED, "Snapshot")
 
 # Neither costs anything; each belongs to something that does.
 _FREE = ("AWS::S3::BucketPolicy", "AWS::KMS::Alias")
@@ -56,21 +53,14 @@ def kept_resources(account: Account, stack: DeployedStack) -> list[KeptResource]
     retained = {name for name, each in resources.items() if each.get("DeletionPolicy") in _KEPT}
     kept = [each for each in stack.resources if each.logical_id in retained and each.kind not in _FREE]
     objects = [] if stack.cluster_name else _objects(resources[each.logical_id] for each in kept)
-    return [*(_priced(account, each) for each in kept if each.kind != _MANIFEST), *objects]
+    return [*(_priced(account, each) for each in kept if each.kind != MANIFEST), *objects]
 
 
 def _objects(resources: Iterable[Mapping[str, Any]]) -> list[KeptResource]:
     """Return the objects of Kubernetes, such as namespaces, that stay in a cluster of another stack."""
-    manifests = [each["Properties"]["Manifest"] for each in resources if each["Type"] == _MANIFEST]
-    documents = [document for manifest in manifests for document in json.loads(_text(manifest))]
-    return [KeptResource(kind=each["kind"], id=each["metadata"]["name"], usd_per_month=0) for each in documents]
-
-
-def _text(manifest: Any) -> str:
-    """Return a manifest's text, without the values that only the deployment knows."""
-    if isinstance(manifest, str):
-        return manifest
-    return "".join(part if isinstance(part, str) else "?" for part in manifest["Fn::Join"][1])
+    manifests = [each["Properties"] for each in resources if each["Type"] == MANIFEST]
+    found = [document for manifest in manifests for document in documents(manifest)]
+    return [KeptResource(kind=each["kind"], id=each["metadata"]["name"], usd_per_month=0) for each in found]
 
 
 def kept_by_data_stack(account: Account, stack: DeployedStack) -> list[KeptResource]:

@@ -12,6 +12,7 @@ from training_cluster.account import (
     image_checks,
     lustre_checks,
     quota_checks,
+    replacement_checks,
     reservation_checks,
     reservation_group_checks,
     role_checks,
@@ -65,6 +66,7 @@ CHECKS: tuple[Check, ...] = (
     lustre_checks.data_set_fits_on_lustre,
     lustre_checks.exports_are_up_to_date,
     upgrade_checks.stack_can_be_updated,
+    replacement_checks.deployed_resources_stay,
     upgrade_checks.kubernetes_release_is_the_next_one,
     upgrade_checks.no_job_holds_an_update,
 )

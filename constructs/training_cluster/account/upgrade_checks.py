@@ -5,19 +5,12 @@ from collections.abc import Iterator
 from training_cluster.account.check_result import CheckResult, decided, skipped
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.cluster_state import connect_to, jobs_that_hold_nodes
+from training_cluster.account.deployed_stack import STUCK
 from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.cluster.job_summaries import SUSPENDED
 from training_workloads.cluster.jobs import list_jobs
 
 __all__ = ["kubernetes_release_is_the_next_one", "no_job_holds_an_update", "stack_can_be_updated"]
-
-# https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-continueupdaterollback.html
-# (read 2026-11-23). A stack in ROLLBACK_COMPLETE, after a failed first deployment, is created anew by the CDK.
-_STUCK = {
-    "UPDATE_ROLLBACK_FAILED": "continue the rollback ('aws cloudformation continue-update-rollback'): docs/upgrade.md",
-    "DELETE_FAILED": "'trainctl cluster destroy' again",
-    "ROLLBACK_FAILED": "'trainctl cluster destroy': a first deployment failed, and then its rollback",
-}
 
 
 def stack_can_be_updated(deployment: Deployment) -> Iterator[CheckResult]:
@@ -28,10 +21,10 @@ def stack_can_be_updated(deployment: Deployment) -> Iterator[CheckResult]:
         return
     yield decided(
         "state of the stack",
-        not stack.status.endswith("_IN_PROGRESS") and stack.status not in _STUCK,
+        not stack.status.endswith("_IN_PROGRESS") and stack.status not in STUCK,
         actual=stack.status,
         needed="a state that CloudFormation updates",
-        remedy=_STUCK.get(stack.status, "wait until it has ended"),
+        remedy=STUCK.get(stack.status, "wait until it has ended"),
     )
 
 

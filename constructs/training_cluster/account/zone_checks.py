@@ -6,6 +6,7 @@ from typing import Any
 
 from training_cluster.account.check_result import CheckResult, decided, skipped
 from training_cluster.account.checked_deployment import Deployment
+from training_cluster.account.deployed_stack import SUBNET
 from training_cluster.cluster.addons import ADDRESSES_PER_NODE
 from training_workloads.catalog import gpu_instance_type
 from training_workloads.catalog.regions import EKS_REFUSED_ZONE_IDS
@@ -47,7 +48,7 @@ def zones_are_accepted_by_eks(deployment: Deployment) -> Iterator[CheckResult]:
         not wrong,
         actual=", ".join(f"{name} ({ids.get(name, 'unknown')})" for name in deployment.zones),
         needed=f"none of {', '.join(sorted(rejected))}" if rejected else "any zone of this region",
-        remedy=f"EKS accepts no control plane in {', '.join(wrong)}: set {_zones_to_set(deployment, None)}",
+        remedy=f"EKS accepts no control plane in {', '.join(wrong)}: set {_zones_of_eks(deployment)}" if wrong else "",
     )
 
 
@@ -90,6 +91,8 @@ def _remedy(deployment: Deployment, name: str, offers: dict[str, list[str]]) -> 
         if retired := gpu_instance_type(groups[name].instance_type).retired:
             return f"AWS retired it on {retired.on} ({retired.source}): choose {' or '.join(retired.successors)}"
         return f"no zone of {deployment.account.region} offers it: choose another region or another type"
+    if key == deployment.training_zone_key and deployment.cluster:
+        return _beside(deployment, name, offers[groups[name].instance_type])
     together = [offers[each.instance_type] for other, each in groups.items() if deployment.zone_key(other) == key]
     common = set.intersection(*map(set, together))
     if not common:
@@ -99,9 +102,19 @@ def _remedy(deployment: Deployment, name: str, offers: dict[str, list[str]]) -> 
         )
     if key == "availability_zones":
         return f"set {_zones_to_set(deployment, common)}"
-    accepted = sorted(common - _rejected_zones(deployment))
+    return _put_into(deployment, name, sorted(common))
+
+
+def _beside(deployment: Deployment, name: str, offering: list[str]) -> str:
+    """Return how a group of a deployed cluster gets into a zone with its type, and all else stays in its own zone."""
+    return _put_into(deployment, name, sorted(offering, key=lambda zone: zone not in deployment.zones))
+
+
+def _put_into(deployment: Deployment, name: str, zones: list[str]) -> str:
+    rejected = _rejected_zones(deployment)
+    accepted = [zone for zone in zones if zone not in rejected]
     if not accepted:
-        return f"EKS accepts no control plane where it is offered ({', '.join(sorted(common))}): choose another region"
+        return f"EKS accepts no control plane where it is offered ({', '.join(sorted(zones))}): choose another region"
     return deployment.put_into(name, accepted[0])
 
 
@@ -116,6 +129,12 @@ def _offers(deployment: Deployment, instance_type: str) -> list[str]:
 def _rejected_zones(deployment: Deployment) -> set[str]:
     ids = EKS_REFUSED_ZONE_IDS.get(deployment.account.region, frozenset())
     return {zone.name for zone in deployment.region_zones if zone.id in ids}
+
+
+def _zones_of_eks(deployment: Deployment) -> str:
+    """Return the key with zones that EKS accepts: those of the deployed cluster, which it has accepted."""
+    deployed = deployment.deployed_zones
+    return f"availability_zones: [{', '.join(deployed)}]" if deployed else _zones_to_set(deployment, None)
 
 
 def _zones_to_set(deployment: Deployment, training: set[str] | None) -> str:
@@ -158,9 +177,8 @@ def _private_subnets(deployment: Deployment) -> list[dict[str, Any]] | None:
     existing = deployment.config.existing_vpc
     if existing:
         return deployment.subnets(existing.private_subnet_ids)
-    ids = deployment.cluster.ids("AWS::EC2::Subnet") if deployment.cluster else ()
-    # The public subnets have a gateway and nothing else.
-    return [each for each in deployment.subnets(ids) if not each["MapPublicIpOnLaunch"]] if ids else None
+    has_some = deployment.cluster and deployment.cluster.ids(SUBNET)
+    return deployment.node_subnets if has_some else None
 
 
 def _more_addresses(deployment: Deployment) -> str:

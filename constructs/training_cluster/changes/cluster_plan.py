@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from training_cluster.account.account_requests import Account
-from training_cluster.account.deployed_stack import DeployedStack, find_stack
+from training_cluster.account.deployed_stack import STUCK, SUBNET, DeployedStack, find_stack
 from training_cluster.account.deployed_template import deployed_template
 from training_cluster.account.node_releases import NodeRelease, read_releases
 from training_cluster.changes.assembly import AppStack
-from training_cluster.changes.findings import LOST, REJECTED, RULES, UNKNOWN, Finding, Rule
+from training_cluster.changes.findings import LOST, REJECTED, UNKNOWN, Finding, Rule
 from training_cluster.changes.live_cluster import LiveCluster
-from training_cluster.changes.planned_stack import SUBNET, PlannedStack
+from training_cluster.changes.planned_stack import PlannedStack
+from training_cluster.changes.rules import RULES
 from training_cluster.changes.template_changes import Template, value_at
 from training_workloads.aws.errors import NoPermissionError, RequestError
 from training_workloads.cluster.failures import ClusterError
@@ -18,12 +19,6 @@ from training_workloads.validation import InputError, Problem
 
 __all__ = ["ClusterPlan", "plan_deployment"]
 
-# States in which CloudFormation rejects an update, with the way out. From ROLLBACK_COMPLETE, the end of a first
-# deployment that failed, 'cdk deploy' makes the stack anew.
-_STUCK = {
-    "UPDATE_ROLLBACK_FAILED": "fix the reason in its events, and run 'cdk rollback' for it",
-    "DELETE_FAILED": "delete it completely: 'trainctl cluster destroy', or 'cdk destroy'",
-}
 _UNKNOWN = "unknown-"
 _ELSEWHERE = "set AWS_PROFILE and AWS_REGION to where it is, and repeat"
 _ZONE = "Properties/AvailabilityZone"
@@ -129,9 +124,9 @@ def _findings(account: Account, stacks: tuple[PlannedStack, ...], context: str |
 
 def _state(stack: DeployedStack) -> Iterator[Finding]:
     """Yield the finding of a stack that cannot be updated in its state."""
-    if stack.status in _STUCK:
+    if stack.status in STUCK:
         effect = f"it is {stack.status}, and CloudFormation updates it only after that is fixed"
-        yield Finding(outcome=REJECTED, subject=stack.name, effect=effect, remedy=_STUCK[stack.status])
+        yield Finding(outcome=REJECTED, subject=stack.name, effect=effect, remedy=STUCK[stack.status])
     elif stack.status.endswith("_IN_PROGRESS"):
         effect = f"it is {stack.status}: its template may be that of the deployment which runs"
         yield Finding(outcome=UNKNOWN, subject=stack.name, effect=effect, remedy="wait for its end, and plan again")

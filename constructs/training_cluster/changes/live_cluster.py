@@ -12,7 +12,7 @@ from training_cluster.account.lustre_state import LustreState, read_lustre
 from training_cluster.changes.findings import Jobs, LiveNodeGroup
 from training_cluster.changes.planned_stack import SYSTEM_GROUP
 from training_workloads.aws.errors import RejectionError
-from training_workloads.catalog.nodes import HOLD_LABEL, NODE_GROUP_LABEL
+from training_workloads.catalog.nodes import HOLD_LABEL, INSTANCE_TYPE_LABEL, NODE_GROUP_LABEL
 from training_workloads.cluster.job_summaries import has_ended
 from training_workloads.cluster.resources import NODES, PODS
 from training_workloads.manifests.values import mapping
@@ -69,25 +69,60 @@ class LiveCluster:
         Raises:
             ClusterError: The cluster cannot be read.
         """
-        return self._jobs.get(group, Jobs())
+        pods = [each for each in self._pods if each.group == group]
+        held = {each.job for each in pods if each.is_held}
+        return Jobs(
+            held=tuple(sorted(held)),
+            others=tuple(sorted({each.job for each in pods} - held)),
+            by_type=tuple(sorted({each.job for each in pods if INSTANCE_TYPE_LABEL in each.selected})),
+            by_group=tuple(sorted({each.job for each in pods if NODE_GROUP_LABEL in each.selected})),
+        )
+
+    def jobs_in(self, namespace: str | None) -> tuple[str, ...]:
+        """Return the jobs with pods in a namespace; None: in all.
+
+        Raises:
+            ClusterError: The cluster cannot be read.
+        """
+        return tuple(sorted({each.job for each in self._pods if namespace in (None, each.namespace)}))
 
     @cached_property
-    def _jobs(self) -> Mapping[str, Jobs]:
+    def _pods(self) -> list["_Pod"]:
+        """The pods of jobs that have not ended."""
         with connect_to(self.account, self.stack, self.context) as cluster:
             nodes = cluster.objects(NODES, all_namespaces=True)
             pods = cluster.objects(PODS, all_namespaces=True)
         groups = {node["metadata"]["name"]: _labels(node).get(NODE_GROUP_LABEL, SYSTEM_GROUP) for node in nodes}
-        found: dict[str, tuple[set[str], set[str]]] = {}
-        for pod in pods:
-            group = groups.get(pod["spec"].get("nodeName", ""))
-            if group and not has_ended(pod) and (job := job_of(pod)):
-                held, others = found.setdefault(group, (set(), set()))
-                name = f"{job} in {pod['metadata']['namespace']}"
-                (held if _labels(pod).get(HOLD_LABEL) == "true" else others).add(name)
-        return {
-            group: Jobs(held=tuple(sorted(held)), others=tuple(sorted(others - held)))
-            for group, (held, others) in found.items()
-        }
+        return [
+            _Pod(
+                job=f"{job} in {pod['metadata']['namespace']}",
+                namespace=pod["metadata"]["namespace"],
+                group=groups.get(pod["spec"].get("nodeName", "")),
+                is_held=_labels(pod).get(HOLD_LABEL) == "true",
+                selected=frozenset(pod["spec"].get("nodeSelector") or ()),
+            )
+            for pod in pods
+            if not has_ended(pod) and (job := job_of(pod))
+        ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Pod:
+    """A pod of a job.
+
+    Attributes:
+        job: The job, as `name in namespace`.
+        namespace: Its namespace.
+        group: The node group of its node, by the name in cluster.yaml; None where it waits.
+        is_held: Whether it may not be evicted.
+        selected: The labels of nodes that it names.
+    """
+
+    job: str
+    namespace: str
+    group: str | None
+    is_held: bool
+    selected: frozenset[str]
 
 
 def _labels(found: Mapping[str, Any]) -> Mapping[str, str]:

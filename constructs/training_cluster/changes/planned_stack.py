@@ -2,21 +2,24 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM, DeployedStack
-from training_cluster.changes.template_changes import ResourceChange, Template, template_changes, value_at
+from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM, NODE_GROUP, SUBNET, VPC, DeployedStack
+from training_cluster.changes.template_changes import (
+    ResourceChange,
+    Template,
+    changed_values,
+    template_changes,
+    value_at,
+)
+from training_workloads.catalog import versions
 from training_workloads.catalog.nodes import NODE_GROUP_LABEL
 
-__all__ = ["NODE_GROUP", "SUBNET", "SYSTEM_GROUP", "VPC", "PlannedStack", "group_name"]
+__all__ = ["SYSTEM_GROUP", "PlannedStack", "group_name"]
 
-#: Types of resources.
-NODE_GROUP = "AWS::EKS::Nodegroup"
-SUBNET = "AWS::EC2::Subnet"
-VPC = "AWS::EC2::VPC"
 
 _TEMPLATE = "AWS::EC2::LaunchTemplate"
 
@@ -56,6 +59,30 @@ _KEYS: dict[str, dict[str, str]] = {
     | {"ResourcesVpcConfig/EndpointPublicAccess": "public_access_cidrs"},
 }
 
+# The key that decides whether a resource of a type exists, where one key does.
+_WHOLE = {
+    NODE_GROUP: "node_groups.{}",
+    FILE_SYSTEM: "lustre",
+    SUBNET: "availability_zones",
+    VPC: "existing_vpc",
+    "AWS::Budgets::Budget": "monthly_budget_usd",
+    "AWS::EC2::NatGateway": "nat",
+    "AWS::EC2::VPCEndpoint": "nat",
+    "AWS::EFS::AccessPoint": "efs",
+    "AWS::EFS::FileSystem": "efs",
+    "AWS::EFS::MountTarget": "efs",
+    "AWS::FSx::DataRepositoryAssociation": "lustre.data_repositories",
+    "AWS::SNS::Subscription": "alarm_email",
+}
+
+# The same by the name of an add-on or of a Helm release.
+_BY_NAME = {
+    "aws-ebs-csi-driver": "ebs",
+    "aws-efs-csi-driver": "efs",
+    "metrics-server": "metrics_server",
+    versions.KUEUE.chart: "job_queue",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedStack:
@@ -87,6 +114,18 @@ class PlannedStack:
         """Yield the changes of resources of some types."""
         return (change for change in self.changes if change.kind in kinds)
 
+    @property
+    def changed_parameters(self) -> set[str]:
+        """The parameters whose definition changes; not those that one of the templates lacks."""
+        old, new = (each.get("Parameters", {}) for each in (self.old, self.new))
+        return {name for name in old.keys() & new.keys() if old[name] != new[name]}
+
+    @property
+    def changed_conditions(self) -> set[str]:
+        """The conditions that change, those too that refer to another one or to a mapping that changes."""
+        found = (each.partition("/") for each in changed_values(self.old, self.new))
+        return {name for section, _, name in found if section == "Conditions"}
+
     @cached_property
     def removed_exports(self) -> list[str]:
         """The exports that the new template lacks."""
@@ -103,16 +142,21 @@ class PlannedStack:
         while pending:
             each = pending.pop()
             seen.add(each.logical_id)
-            found |= dict.fromkeys(_keys(each, group))
+            own = [path for path in each.paths if path not in each.followed]
+            found |= dict.fromkeys([*_whole(each, group), *_keys(each, group, own)])
             pending += [
                 other for other in self.changes if other.logical_id in each.causes and other.logical_id not in seen
             ]
         return tuple(found)
 
+    def own_keys(self, change: ResourceChange, paths: Collection[str]) -> tuple[str, ...]:
+        """Return the keys of cluster.yaml that decide some properties of a resource, where these are known."""
+        return tuple(dict.fromkeys(_keys(change, group_name(change), paths)))
+
     def title(self, change: ResourceChange) -> str:
         """Return a resource in words: `node group 'gpu' of p4d.24xlarge`, `FSx File System fs-0123456789abcdef0`."""
         if change.kind == NODE_GROUP:
-            return f"node group {group_name(change)!r} of {self._instance_types(change)}"
+            return f"node group {group_name(change)!r} of {self.instance_types(change)}"
         if change.kind.startswith("Custom::"):
             return f"{change.kind.removeprefix('Custom::')} {change.logical_id}"
         # A module has a fourth part: AWS::S3::Bucket::MODULE.
@@ -120,20 +164,36 @@ class PlannedStack:
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind)
         return f"{service} {words} {self.physical_id(change)}"
 
-    def _instance_types(self, group: ResourceChange) -> str:
-        properties = group.old or group.new
-        resources = (self.old if group.old else self.new).get("Resources", {})
-        name = value_at(properties, "LaunchTemplate/Id/Ref")
-        in_template = value_at(resources.get(name), "Properties/LaunchTemplateData/InstanceType")
+    def instance_types(self, group: ResourceChange, *, new: bool = False) -> str:
+        """Return the types of a node group, those that are deployed where it is, or the new ones."""
+        is_new = new or not group.old
+        properties = group.new if is_new else group.old
+        in_template = value_at(self._launch_template(group, new=is_new), "InstanceType")
         return ", ".join(properties.get("InstanceTypes") or filter(None, [in_template])) or "an unknown type"
 
+    def is_reserved(self, group: ResourceChange) -> bool:
+        """Return whether the nodes of a deployed group start in a reservation, which may have no room for another."""
+        return value_at(self._launch_template(group, new=False), "CapacityReservationSpecification") is not None
 
-def _keys(change: ResourceChange, group: str) -> tuple[str, ...]:
+    def _launch_template(self, group: ResourceChange, *, new: bool) -> Any:
+        name = value_at(group.new if new else group.old, "LaunchTemplate/Id/Ref")
+        resources = (self.new if new else self.old).get("Resources", {})
+        return value_at(resources.get(name), "Properties/LaunchTemplateData")
+
+
+def _whole(change: ResourceChange, group: str) -> Iterator[str]:
+    """Yield the key that decides whether a resource exists, where it is created or removed."""
+    if change.action in ("create", "remove"):
+        properties = change.old or change.new
+        name = properties.get("AddonName") or properties.get("Release")
+        if key := _WHOLE.get(change.kind) or (isinstance(name, str) and _BY_NAME.get(name)):
+            yield _of_group(key, group)
+
+
+def _keys(change: ResourceChange, group: str, paths: Collection[str]) -> Iterator[str]:
     known = _KEYS.get(change.kind, {})
-    own = [path for path in change.paths if path not in change.followed]
-    return tuple(
-        _of_group(key, group) for path in own for start, key in known.items() if f"{path}/".startswith(f"{start}/")
-    )
+    for path in paths:
+        yield from (_of_group(key, group) for start, key in known.items() if f"{path}/".startswith(f"{start}/"))
 
 
 def _of_group(key: str, group: str) -> str:

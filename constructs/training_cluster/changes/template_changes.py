@@ -8,7 +8,9 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
-__all__ = ["Action", "ResourceChange", "Template", "template_changes", "value_at"]
+from training_cluster.account.deployed_template import RETAINED
+
+__all__ = ["Action", "ResourceChange", "Template", "changed_values", "template_changes", "value_at"]
 
 #: A template as JSON has it.
 Template = Mapping[str, Any]
@@ -29,8 +31,6 @@ _OF_THE_VERSION = {"LatestVersionNumber", "DefaultVersionNumber"}
 
 # A reference in the text of `Fn::Sub`, `${Id}` or `${Id.Attribute}`; `${!Literal}` is none.
 _IN_TEXT = re.compile(r"\$\{([^!}.][^}.]*)(?:\.([^}]+))?\}")
-
-_KEPT = ("Retain", "RetainExceptOnCreate")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,8 +74,8 @@ class ResourceChange:
         CloudFormation removes by the deployed template's policy, and replaces by the new one's.
         """
         if self.action == "replace":
-            return self.after.get("UpdateReplacePolicy") in _KEPT
-        return self.action == "remove" and self.before.get("DeletionPolicy") in _KEPT
+            return self.after.get("UpdateReplacePolicy") in RETAINED
+        return self.action == "remove" and self.before.get("DeletionPolicy") in RETAINED
 
     @property
     def deletes(self) -> bool:
@@ -87,10 +87,12 @@ def template_changes(old: Template, new: Template) -> list[ResourceChange]:
     """Return the changes of a deployment, in the order of the new template, removals last.
 
     A resource is replaced where a property changes that it can have at its creation only, and then every one whose
-    such property refers to it. What a property of the deployment has, such as a parameter, is taken as unchanged.
+    such property refers to it. A value follows the mappings and the conditions that it names, too. A parameter is taken
+    as unchanged: CloudFormation keeps its deployed value.
     """
     before, after = old.get("Resources", {}), new.get("Resources", {})
-    replaced, found = _updates({id: (before[id], after[id]) for id in after if id in before})
+    pairs = {id: (before[id], after[id]) for id in after if id in before}
+    replaced, found = _updates(pairs, changed_values(old, new))
     changes = []
     for id in dict.fromkeys([*after, *before]):
         paths = found.get(id, {})
@@ -110,13 +112,29 @@ def template_changes(old: Template, new: Template) -> list[ResourceChange]:
     return changes
 
 
-def _updates(pairs: Mapping[str, tuple[Any, Any]]) -> tuple[set[str], dict[str, dict[str, tuple[str, ...]]]]:
+def changed_values(old: Template, new: Template) -> set[str]:
+    """Return the mappings and conditions that change, as `Mappings/Zones`, and the conditions that follow these."""
+    found: set[str] = set()
+    for section in ("Mappings", "Conditions"):
+        before, after = old.get(section, {}), new.get(section, {})
+        found |= {f"{section}/{name}" for name in before.keys() & after.keys() if before[name] != after[name]}
+    conditions = {f"Conditions/{name}": each for name, each in new.get("Conditions", {}).items()}
+    while True:
+        more = {name for name, each in conditions.items() if any(id in found for id, _ in _references(each))}
+        if more <= found:
+            return found
+        found |= more
+
+
+def _updates(
+    pairs: Mapping[str, tuple[Any, Any]], values: Set[str]
+) -> tuple[set[str], dict[str, dict[str, tuple[str, ...]]]]:
     """Return the resources that are replaced, and by id the properties that change, each with its causes."""
     replaced = {id for id, (old, new) in pairs.items() if old["Type"] != new["Type"]}
     updated: set[str] = set()
     while True:
         # What is found in one round changes what others refer to.
-        found = {id: dict(_different(old, new, replaced, updated)) for id, (old, new) in pairs.items()}
+        found = {id: dict(_different(old, new, replaced | values, updated)) for id, (old, new) in pairs.items()}
         changed = {id for id, paths in found.items() if paths}
         more = {id for id in changed if any(_is_create_only(pairs[id][1]["Type"], path) for path in found[id])}
         if more <= replaced and changed == updated:
@@ -179,6 +197,8 @@ def _references(value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, Mapping):
         if isinstance(value.get("Ref"), str):
             yield value["Ref"], ""
+        elif isinstance(value.get("Condition"), str) and len(value) == 1:
+            yield f"Conditions/{value['Condition']}", ""
         elif "Fn::GetAtt" in value:
             given = value["Fn::GetAtt"]
             id, attribute = given if isinstance(given, list) else given.split(".", 1)
@@ -188,5 +208,9 @@ def _references(value: Any) -> Iterator[tuple[str, str]]:
             yield from _IN_TEXT.findall(text)
             yield from _references(names)
         else:
+            # The first argument of these is the name of a mapping, and of a condition.
+            for function, section in (("Fn::FindInMap", "Mappings"), ("Fn::If", "Conditions")):
+                if isinstance(value.get(function), list):
+                    yield f"{section}/{value[function][0]}", ""
             for each in value.values():
                 yield from _references(each)

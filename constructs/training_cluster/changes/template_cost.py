@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM
-from training_cluster.changes.planned_stack import NODE_GROUP
+from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM, NODE_GROUP
 from training_cluster.changes.template_changes import Template, value_at
 from training_cluster.monitoring.cost import CostEstimate, found_cost
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from training_cluster.account.manifests import HELM_CHART, MANIFEST
 from training_cluster.changes.cluster_plan import ClusterPlan
-from training_cluster.changes.findings import LOST, REJECTED, STOPS, UNKNOWN, Outcome
+from training_cluster.changes.findings import KEPT, LOST, REJECTED, STOPS, UNKNOWN, Outcome
 from training_cluster.changes.planned_stack import PlannedStack
 from training_cluster.changes.template_changes import Action, ResourceChange, Template
 from training_cluster.changes.template_cost import template_cost
@@ -17,18 +18,17 @@ from training_workloads.terminal import say
 __all__ = ["plan_as_data", "print_plan"]
 
 _MARKS: dict[Action, str] = {"create": "+", "update": "~", "replace": "-/+", "remove": "-"}
-_WORDS = {LOST: "LOST", REJECTED: "REJECTED", STOPS: "stops", UNKNOWN: "unknown"}
+_WORDS = {LOST: "LOST", REJECTED: "REJECTED", STOPS: "stops", KEPT: "kept", UNKNOWN: "unknown"}
 _ENDS: dict[Outcome, str] = {
     LOST: "lost",
     REJECTED: "rejected",
     STOPS: "with nodes that stop",
+    KEPT: "kept outside the stack",
     UNKNOWN: "that could not be read",
 }
 
 # Of one kind of change that many resources have, such as another tag, this many are named.
 _MOST_ALIKE = 2
-
-_OF_KUBERNETES = "Custom::AWSCDK-EKS-"
 
 
 def print_plan(plan: ClusterPlan) -> None:
@@ -41,6 +41,8 @@ def print_plan(plan: ClusterPlan) -> None:
         print_table(["", "RESOURCE", "EFFECT", "KEYS"], rows)
     if remedies := list(dict.fromkeys(f"{each.subject}: {each.remedy}" for each in plan.findings if each.remedy)):
         say("", *remedies)
+    for each in (each for each in plan.findings if each.steps):
+        say("", f"{each.subject}, in this order:", *(f"  {n}. {step}" for n, step in enumerate(each.steps, 1)))
     if plan.releases:
         say("")
         print_releases(plan.releases)
@@ -97,7 +99,7 @@ def _rows(stack: PlannedStack) -> Iterator[list[str]]:
     for change in stack.changes:
         alike.setdefault((change.action, change.kind, change.paths, change.is_retained), []).append(change)
     for (action, kind, paths, is_retained), changes in alike.items():
-        place = "cluster" if kind.startswith(_OF_KUBERNETES) else "account"
+        place = "cluster" if kind in (MANIFEST, HELM_CHART) else "account"
         effect = f"stays in the {place}" if is_retained else ", ".join(paths)
         for change in changes[:_MOST_ALIKE]:
             yield [_MARKS[action], stack.title(change), effect, _keys(stack.keys(change))]
@@ -118,7 +120,14 @@ def _last_line(plan: ClusterPlan) -> str:
     total = _counts(each.action for stack in plan.stacks for each in stack.changes) or "no changes"
     found = Counter(each.outcome for each in plan.findings)
     effects = ", ".join(f"{found[outcome]} {word}" for outcome, word in _ENDS.items() if found[outcome])
-    decision = "nothing is lost, and AWS takes it" if plan.is_safe else "do not deploy it like this"
-    if plan.is_safe and found[UNKNOWN]:
-        decision = "nothing is known to be lost"
-    return f"Plan: {total}; {effects + '; ' if effects else ''}{decision}"
+    return f"Plan: {total}; {effects + '; ' if effects else ''}{_decision(plan)}"
+
+
+def _decision(plan: ClusterPlan) -> str:
+    if not plan.is_safe:
+        steps = any(each.steps for each in plan.findings if each.outcome == REJECTED)
+        return "do not deploy it like this" + (": follow the steps above" if steps else "")
+    is_known = all(each.outcome != UNKNOWN for each in plan.findings)
+    decision = "nothing is lost, and AWS takes it" if is_known else "nothing is known to be lost"
+    jobs = {job for each in plan.findings for job in each.jobs}
+    return f"{decision}; deploy when {', '.join(sorted(jobs))} may stop" if jobs else decision

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, cast
 
-from aws_cdk import Duration, RemovalPolicy, Size, Token, Tokenization
+from aws_cdk import CfnDeletionPolicy, Duration, RemovalPolicy, Size, Token, Tokenization
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
@@ -153,7 +153,8 @@ class LustreFileSystem(LustreFileSystemBase):
     only where a data repository has both keys for it: otherwise `rm` on Lustre never deletes an object.
 
     It has no backups: FSx makes none of a file system with data repositories, nor of a scratch one
-    (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateBackup.html). Export files that must be kept.
+    (https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateBackup.html). Export files that must be kept. It is
+    deleted with its stack, but stays, outside the stack, where a deployment replaces it.
 
     Attributes:
         vpc: The VPC of its subnet.
@@ -181,6 +182,9 @@ class LustreFileSystem(LustreFileSystemBase):
         self.file_system = self._create(subnet, encryption_key)
         # Data that must stay is in the bucket: the file system can be deleted with the cluster.
         self.apply_removal_policy(RemovalPolicy.DESTROY)
+        # A replacement is often an accident, such as another zone. A snapshot would be no way: CloudFormation makes
+        # none of FSx, and FSx none of a file system with data repositories.
+        self.file_system.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
         self._connect_servers()
         self.data_repositories = self._associate(bucket) if bucket else {}
         if bucket:

@@ -138,6 +138,7 @@ FIRST: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         {"permissions_boundary": "arn:aws:iam::111122223333:policy/Boundary"},
     ),
     "stack_can_be_updated": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
+    "deployed_resources_stay": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "kubernetes_release_is_the_next_one": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
     "no_job_holds_an_update": ("cloudformation", "describe_stacks", "cloudformation:DescribeStacks", {}),
 }

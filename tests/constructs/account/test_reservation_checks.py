@@ -188,3 +188,10 @@ def test_no_placement_group_is_set_for_a_capacity_block() -> None:
     answer(account, PlacementGroupArn=PLACED, ReservationType="capacity-block")
     (found,) = reservations_fit_the_node_groups(reserved(account, capacity_type="CAPACITY_BLOCK"))
     assert (found.state, found.remedy) == ("ok", "")
+
+
+def test_the_zone_of_a_reservation_does_not_move_a_deployed_cluster() -> None:
+    account = StubbedAccount()
+    answer(account, nodes=1, AvailabilityZone="us-west-2b")
+    (found,) = reservations_fit_the_node_groups(reserved(account))
+    assert found.remedy.startswith("keep us-west-2a, the zone of the deployed file system, and add one in us-west-2b:")

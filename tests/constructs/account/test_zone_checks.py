@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.constructs.account.stubbed_account import EXISTING_VPC, VIRGINIA, StubbedAccount, deployment
+from tests.constructs.account.stubbed_account import EXISTING_LUSTRE, EXISTING_VPC, VIRGINIA, StubbedAccount, deployment
 from tests.constructs.instance_types import RETIRED
 from training_cluster.account.zone_checks import (
     subnets_have_addresses,
@@ -40,6 +40,7 @@ def test_without_named_zones_those_of_the_region_are_right() -> None:
 def test_a_default_zone_that_eks_rejects_is_found_by_its_id() -> None:
     account = StubbedAccount("us-east-1")
     account.answer_zones(VIRGINIA)
+    account.answer_no_stack()
     (found,) = zones_are_accepted_by_eks(deployment(account))
     assert (found.state, found.actual) == ("failed", "us-east-1a (use1-az3), us-east-1b (use1-az1)")
     assert found.remedy == (
@@ -68,6 +69,7 @@ def test_a_zone_without_the_type_gets_the_key_to_set() -> None:
     account = StubbedAccount()
     answer_offers(account, "us-west-2b", "us-west-2c")
     account.answer_zones()
+    account.answer_no_stack()
     (found,) = zones_offer_the_instance_types(deployment(account))
     assert (found.state, found.remedy) == (
         "failed",
@@ -79,6 +81,7 @@ def test_the_zone_to_choose_is_one_that_eks_accepts() -> None:
     account = StubbedAccount("us-east-1")
     answer_offers(account, "us-east-1a", "us-east-1c")
     account.answer_zones(VIRGINIA)
+    account.answer_no_stack()
     zones = ["us-east-1b", "us-east-1c"]
     (found,) = zones_offer_the_instance_types(deployment(account, availability_zones=zones))
     assert found.remedy == "set availability_zones: [us-east-1c, us-east-1b]"
@@ -89,6 +92,7 @@ def test_the_zone_to_choose_has_the_types_of_all_groups() -> None:
     answer_offers(account, "us-west-2a", "us-west-2b")
     answer_offers(account, "us-west-2b", "us-west-2c", kind="p4d.24xlarge")
     account.answer_zones()
+    account.answer_no_stack()
     groups = {"new": {"instance_type": "p5.48xlarge"}, "old": {"instance_type": "p4d.24xlarge"}}
     new, old = zones_offer_the_instance_types(deployment(account, node_groups=groups))
     assert (new.state, old.state) == ("ok", "failed")
@@ -122,6 +126,7 @@ def test_types_without_a_common_zone_cannot_share_a_cluster() -> None:
     answer_offers(account, "us-west-2a")
     answer_offers(account, "us-west-2b", kind="p4d.24xlarge")
     account.answer_zones()
+    account.answer_no_stack()
     groups = {"new": {"instance_type": "p5.48xlarge"}, "old": {"instance_type": "p4d.24xlarge"}}
     _, old = zones_offer_the_instance_types(deployment(account, node_groups=groups))
     assert old.remedy.startswith("no zone offers all types of the file")
@@ -148,6 +153,7 @@ def test_a_group_with_a_separate_zone_gets_its_key(values: dict[str, Any], remed
     answer_offers(account, "us-west-2a", "us-west-2c")
     answer_offers(account, "us-west-2c", kind="p4d.24xlarge")
     account.answer_zones()
+    account.answer_no_stack()
     groups = {**TWO, "old": {**TWO["old"], "availability_zone": "us-west-2b"}}
     _, old = zones_offer_the_instance_types(deployment(account, node_groups=groups, **NAMED, **values))
     assert (old.state, old.remedy) == ("failed", remedy)
@@ -157,6 +163,7 @@ def test_the_zone_of_the_file_system_is_the_key_of_the_groups_without_one() -> N
     account = StubbedAccount()
     answer_offers(account, "us-west-2b")
     account.answer_zones()
+    account.answer_no_stack()
     lustre = {"availability_zone": "us-west-2a"}
     (found,) = zones_offer_the_instance_types(deployment(account, lustre=lustre, **NAMED))
     assert (found.state, found.remedy) == ("failed", "set lustre.availability_zone to us-west-2b")
@@ -167,6 +174,7 @@ def test_a_group_with_its_own_zone_needs_no_zone_of_the_other_types() -> None:
     answer_offers(account, "us-west-2c")
     answer_offers(account, "us-west-2b", kind="p4d.24xlarge")
     account.answer_zones()
+    account.answer_no_stack()
     groups = {**TWO, "old": {**TWO["old"], "availability_zone": "us-west-2b"}}
     lustre = {"availability_zone": "us-west-2a", "further_zones": ["us-west-2b"]}
     new, old = zones_offer_the_instance_types(deployment(account, node_groups=groups, lustre=lustre, **NAMED))
@@ -178,9 +186,88 @@ def test_a_named_zone_is_not_replaced_by_one_that_eks_rejects() -> None:
     account = StubbedAccount("us-east-1")
     answer_offers(account, "us-east-1a")
     account.answer_zones(VIRGINIA)
+    account.answer_no_stack()
     zones = {"availability_zones": ["us-east-1b", "us-east-1c"], "lustre": {"availability_zone": "us-east-1b"}}
     (found,) = zones_offer_the_instance_types(deployment(account, **zones))
     assert found.remedy == "EKS accepts no control plane where it is offered (us-east-1a): choose another region"
+
+
+LUSTRE = {"Lustre": ("AWS::FSx::FileSystem", "fs-0123456789abcdef0")}
+
+
+def test_a_deployed_cluster_keeps_its_zones_and_its_file_system() -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2b")
+    account.answer_zones()
+    account.answer_stack(LUSTRE)
+    (found,) = zones_offer_the_instance_types(deployment(account, **NAMED))
+    assert found.state == "failed"
+    assert found.remedy == (
+        "keep us-west-2a, the zone of the deployed file system, and add one in us-west-2b: set "
+        "availability_zones: [us-west-2a, us-west-2b], lustre.availability_zone: us-west-2a, "
+        "lustre.further_zones: [us-west-2b] and node_groups.gpu.availability_zone: us-west-2b; "
+        "or add another node group there, or deploy a second cluster in us-west-2b"
+    )
+    # The configuration accepts these values.
+    lustre = {"availability_zone": "us-west-2a", "further_zones": ["us-west-2b"]}
+    kept = deployment(account, **NAMED, lustre=lustre, availability_zone="us-west-2b")
+    assert (kept.training_zone, kept.zones) == ("us-west-2a", ("us-west-2a", "us-west-2b"))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{}, {"lustre": {"availability_zone": "us-west-2a"}}, {"availability_zone": "us-west-2a"}],
+    ids=["the first zone", "the zone of Lustre", "the zone of the group"],
+)
+def test_no_key_moves_the_file_system_of_a_deployed_cluster(values: dict[str, Any]) -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2c", "us-west-2b")
+    account.answer_zones()
+    account.answer_stack(LUSTRE)
+    (found,) = zones_offer_the_instance_types(deployment(account, **NAMED, **values))
+    # A zone that the cluster has is the better one.
+    assert found.remedy.startswith("keep us-west-2a, the zone of the deployed file system, and add one in us-west-2b:")
+
+
+def test_a_zone_that_a_deployed_cluster_lacks_is_added_at_the_end() -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2c")
+    account.answer_zones()
+    account.answer_stack(LUSTRE)
+    (found,) = zones_offer_the_instance_types(deployment(account))
+    assert "availability_zones: [us-west-2a, us-west-2b, us-west-2c]" in found.remedy
+    lustre = {"availability_zone": "us-west-2a", "further_zones": ["us-west-2b"]}
+    answer_offers(account, "us-west-2c")
+    values = deployment(account, **NAMED, lustre=lustre, availability_zone="us-west-2b")
+    account.answer_zones()
+    account.answer_stack(LUSTRE)
+    (found,) = zones_offer_the_instance_types(values)
+    assert found.remedy == (
+        "set node_groups.gpu.availability_zone to us-west-2c, and add it to the end of availability_zones and "
+        "lustre.further_zones"
+    )
+
+
+def test_an_existing_file_system_has_one_zone() -> None:
+    account = StubbedAccount()
+    answer_offers(account, "us-west-2b")
+    account.answer_zones()
+    account.answer_stack()
+    given = {"existing_vpc": EXISTING_VPC, "existing_lustre": EXISTING_LUSTRE}
+    (found,) = zones_offer_the_instance_types(deployment(account, **given))
+    assert found.remedy == (
+        "deploy a second cluster in us-west-2b: the file system of existing_lustre is in us-west-2a"
+    )
+
+
+def test_the_zones_of_a_deployed_cluster_are_those_that_eks_accepts() -> None:
+    account = StubbedAccount("us-east-1")
+    account.answer_zones(VIRGINIA)
+    account.answer_stack(STACK)
+    zones = (("us-east-1c", "10.0.128.0/18"), ("us-east-1b", "10.0.64.0/18"))
+    account.answer_subnets(*({"AvailabilityZone": a, "CidrBlock": b, "MapPublicIpOnLaunch": False} for a, b in zones))
+    (found,) = zones_are_accepted_by_eks(deployment(account))
+    assert found.remedy.endswith("set availability_zones: [us-east-1b, us-east-1c]")
 
 
 STACK = {

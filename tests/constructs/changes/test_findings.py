@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from training_cluster.account.lustre_state import LustreState
-from training_cluster.changes.findings import RULES, Finding, Jobs, LiveNodeGroup
+from training_cluster.changes.findings import Finding, Jobs, LiveNodeGroup
 from training_cluster.changes.planned_stack import PlannedStack
+from training_cluster.changes.rules import RULES
+from training_workloads.aws.errors import NoPermissionError
 from training_workloads.catalog.provisioned_storage import LustreStorage
+from training_workloads.cluster.failures import ClusterError
 
 HELD, RESUMED = Jobs(held=("digits in default",)), Jobs(others=("digits in default",))
 
@@ -22,11 +25,14 @@ class Cluster:
     jobs: Jobs = field(default_factory=Jobs)
     state: LustreState | None = None
     importing: dict[str, list[str]] = field(default_factory=dict)
+    unreadable: bool = False
 
     def node_group(self, id: str) -> LiveNodeGroup | None:
         return self.group
 
     def lustre(self, id: str) -> LustreState | None:
+        if self.unreadable:
+            raise NoPermissionError("fsx:DescribeFileSystems")
         return self.state
 
     def importers(self, export: str) -> list[str]:
@@ -34,6 +40,11 @@ class Cluster:
 
     def jobs_on(self, group: str) -> Jobs:
         return self.jobs
+
+    def jobs_in(self, namespace: str | None) -> tuple[str, ...]:
+        if self.unreadable:
+            raise ClusterError("no kubeconfig")
+        return self.jobs.all
 
 
 def resource(kind: str, attributes: dict[str, Any] | None = None, **properties: Any) -> dict[str, Any]:
@@ -137,13 +148,61 @@ def test_words_of_a_node_group() -> None:
         "node_groups.gpu.max_size",
         "node_groups.gpu.desired_size",
     }
-    assert rejected.remedy == (
-        "deploy twice: first with the deployed values of ScalingConfig/DesiredSize, ScalingConfig/MaxSize, then with "
-        "the new ones"
+    assert rejected.steps == (
+        "deploy the new values of node_groups.gpu.desired_size, node_groups.gpu.max_size, with "
+        "node_groups.gpu.fast_image_pull as deployed: no node is replaced",
+        "deploy the new values of node_groups.gpu.fast_image_pull: the nodes are replaced one after the other",
     )
+    assert stops.jobs == ("digits in default",)
     assert stops.effect == "its 2 nodes are replaced one after the other, with digits in default"
     (new,) = findings(NODES, {"Template": launch_template("p5.48xlarge"), "New": group()})
     assert new.effect == "a new group takes its place: its 2 nodes stop"
+
+
+def reserved_template(type_: str) -> dict[str, Any]:
+    return launch_template(type_, CapacityReservationSpecification={"CapacityReservationTarget": {}})
+
+
+NAMED = Jobs(others=("digits in default",), by_type=("digits in default",))
+
+
+def test_another_kind_of_node_is_made_beside_the_deployed_one_where_jobs_run() -> None:
+    new = {"Template": launch_template("p5.48xlarge"), "New": group()}
+    (found,) = findings(NODES, new, Cluster(jobs=NAMED))
+    assert found.effect == (
+        "a new group takes its place: its 2 nodes stop, with digits in default; digits in default names the deployed "
+        "type or group, and then waits for ever"
+    )
+    assert found.steps[0] == ("leave gpu as deployed, add a node group of another name with the new values, and deploy")
+    # The same type: the job resumes. No job: one deployment makes it.
+    (same,) = findings(NODES, {"Template": launch_template(), "New": group()}, Cluster(jobs=NAMED))
+    assert "for ever" not in same.effect
+    (idle,) = findings(NODES, new)
+    assert idle.steps == ()
+
+
+def test_a_job_of_a_group_that_goes_waits_for_ever() -> None:
+    jobs = Jobs(others=("digits in default",), by_group=("digits in default",))
+    (found,) = findings(NODES, {"Template": launch_template()}, Cluster(jobs=jobs))
+    assert found.effect.startswith("deleted: its 2 nodes stop")
+    assert (found.effect.endswith("and then waits for ever"), found.steps) == (True, ())
+
+
+def test_a_reservation_has_no_room_for_both_groups() -> None:
+    old = {"Template": reserved_template("p4d.24xlarge"), "Group": group()}
+    (found,) = findings(old, {"Template": reserved_template("p5.48xlarge"), "New": group()})
+    assert found.steps[1].startswith("set its min_size and desired_size to 0, leave everything else as deployed")
+
+
+def test_a_loss_is_found_where_the_cluster_cannot_be_read() -> None:
+    system = {"Lustre": lustre()}
+    (found,) = findings(system, {}, Cluster(unreadable=True))
+    assert found.outcome == "lost"
+    assert "cannot be read: your role may not fsx:DescribeFileSystems" in found.effect
+    (found,) = findings({"Cluster": resource("AWS::EKS::Cluster")}, {}, Cluster(unreadable=True))
+    assert (found.outcome, found.effect[-44:]) == ("lost", "Kubernetes (its jobs cannot be read: no kubeconfig)"[-44:])
+    (found,) = findings({"Cluster": resource("AWS::EKS::Cluster")}, {}, Cluster(jobs=HELD))
+    assert found.effect.endswith("(digits in default ends)")
 
 
 NETWORK = {"Vpc": resource("AWS::EC2::VPC", CidrBlock="10.0.0.0/16"), "One": subnet("a", "10.0.0.0/18")}
@@ -207,7 +266,19 @@ def test_a_replaced_file_system_takes_its_files(live: LustreState | None, words:
     (found,) = findings(old, new, Cluster(state=live))
     assert (found.outcome, found.keys) == ("lost", ("lustre.deployment_type",))
     assert found.effect.endswith(words)
-    assert outcomes(old, {"Lustre": new["Lustre"] | {"UpdateReplacePolicy": "Retain"}}) == []
+    (kept,) = findings(old, {"Lustre": new["Lustre"] | {"UpdateReplacePolicy": "Retain"}}, Cluster(state=live))
+    assert (kept.outcome, kept.keys) == ("kept", ("lustre.deployment_type",))
+    assert kept.effect.startswith("replaced; the deployed one is kept, not deleted: the new one begins without files")
+    assert "'aws fsx delete-file-system --file-system-id Lustre'" in kept.effect
+    # A policy keeps it where it is replaced; removed, it is deleted.
+    assert outcomes({"Lustre": old["Lustre"] | {"UpdateReplacePolicy": "Retain"}}, {}) == ["lost"]
+
+
+def test_a_bucket_that_is_replaced_and_kept_is_named() -> None:
+    old, new = ({"Data": resource("AWS::S3::Bucket", {"UpdateReplacePolicy": "Retain"}, BucketName=n)} for n in "ab")
+    (kept,) = findings(old, new)
+    assert (kept.outcome, kept.remedy) == ("kept", "")
+    assert kept.effect.endswith("it stays outside the stack, and is billed")
 
 
 def test_a_file_system_grows_only() -> None:
@@ -237,7 +308,11 @@ def test_objects_that_take_others_with_them(kind: str) -> None:
     old = {"Manifest": manifest(object_(kind, "team"), object_("ConfigMap", "a"))}
     (found,) = findings(old, {})
     assert (found.outcome, found.subject) == ("lost", f"{kind} 'team'")
-    assert outcomes(old, {"Manifest": manifest(object_("ConfigMap", "a"))}) == ["lost"]
+    # An object that a manifest has no longer is deleted by its label only, and a definition never.
+    assert outcomes(old, {"Manifest": manifest(object_("ConfigMap", "a"))}) == []
+    pruned = manifest(object_("ConfigMap", "a"))
+    pruned["Properties"]["PruneLabel"] = "aws.cdk.eks/prune-1"
+    assert outcomes(old, {"Manifest": pruned}) == (["lost"] if kind == "Namespace" else [])
     assert outcomes(old, {"Manifest": manifest(object_(kind, "team"))}) == []
     assert outcomes({"Manifest": manifest(object_(kind, "team"), DeletionPolicy="Retain")}, {}) == []
 
@@ -309,3 +384,48 @@ def test_an_export_that_another_stack_imports_stays() -> None:
 def test_a_module_has_a_title() -> None:
     stack = PlannedStack(name="A", deployed=None, old={}, new={"Resources": {"M": resource("My::S3::Bucket::MODULE")}})
     assert [stack.title(each) for each in stack.changes] == ["S3 Bucket M"]
+
+
+def test_a_nested_stack_is_not_compared() -> None:
+    old, new = ({"Nested": resource("AWS::CloudFormation::Stack", TemplateURL=url)} for url in "ab")
+    (found,) = findings(old, new)
+    assert (found.outcome, found.subject) == ("unknown", "CloudFormation Stack Nested")
+    assert outcomes(old, old) == []
+
+
+def test_a_parameter_keeps_its_deployed_value() -> None:
+    old, new = ({"Parameters": {"Size": {"Type": "Number", "Default": size}}} for size in (1, 2))
+    (found,) = of_templates(old, new)
+    assert (found.outcome, found.subject) == ("unknown", "parameter Size")
+    assert of_templates(old, {}) == []
+
+
+def test_a_condition_decides_whether_a_resource_exists() -> None:
+    bucket = resource("AWS::S3::Bucket", {"Condition": "Here"})
+    conditions = {"Here": {"Fn::Not": [{"Condition": "There"}]}, "There": {"Fn::Equals": ["a", "a"]}}
+    old = {"Conditions": conditions, "Resources": {"Data": bucket}}
+    new = old | {"Conditions": conditions | {"There": {"Fn::Equals": ["a", "b"]}}}
+    (found,) = of_templates(old, new)
+    assert (found.outcome, found.effect) == ("unknown", "it changes, and decides whether Data exist")
+    assert of_templates(old, old) == []
+
+
+def test_volumes_need_their_driver() -> None:
+    (found,) = findings({"Ebs": resource("AWS::EKS::Addon", AddonName="aws-ebs-csi-driver")}, {})
+    assert (found.outcome, found.subject, found.keys) == ("stops", "add-on aws-ebs-csi-driver", ("ebs",))
+    assert outcomes({"A": resource("AWS::EKS::Addon", AddonName="coredns")}, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "keys"),
+    [
+        (group(), ("node_groups.gpu",)),
+        (lustre(), ("lustre",)),
+        (resource("Custom::AWSCDK-EKS-HelmChart", Release="kueue"), ("job_queue",)),
+        (resource("AWS::IAM::Role"), ()),
+    ],
+)
+def test_a_resource_that_is_made_or_goes_has_its_key(one: dict[str, Any], keys: tuple[str, ...]) -> None:
+    for old, new in (({}, {"A": one}), ({"A": one}, {})):
+        stack = PlannedStack(name="A", deployed=None, old={"Resources": old}, new={"Resources": new})
+        assert [stack.keys(each) for each in stack.changes] == [keys]

@@ -128,3 +128,12 @@ def test_a_reference_in_a_text_is_followed(text: Any) -> None:
     assert changes(old, template(Address=resource("AWS::EC2::EIP", Address="b"), Nat=nat))["Nat"].action == "replace"
     literal = resource("AWS::EC2::NatGateway", AllocationId={"Fn::Sub": "${!Address}"})
     assert "Nat" not in changes(old | template(Nat=literal), template(Address=VPC, Nat=literal))
+
+
+@pytest.mark.parametrize("value", [{"Fn::FindInMap": ["Zones", "a", "b"]}, {"Fn::If": ["Here", "a", "b"]}])
+def test_a_value_follows_the_mappings_and_conditions_that_it_names(value: Any) -> None:
+    rest = {"Mappings": {"Zones": {"a": {"b": "a"}}}, "Conditions": {"Here": {"Fn::Equals": ["a", "a"]}}}
+    other = {"Mappings": {"Zones": {"a": {"b": "c"}}}, "Conditions": {"Here": {"Fn::Equals": ["a", "b"]}}}
+    resources = template(Vpc=VPC, Subnet=subnet(value))
+    assert changes(resources | rest, resources | rest) == {}
+    assert changes(resources | rest, resources | other)["Subnet"].action == "replace"

@@ -20,7 +20,7 @@ from training_cluster.account import (
 )
 from training_cluster.changes import cluster_plan, live_cluster
 from training_cluster.changes.assembly import app_stacks
-from training_cluster.changes.findings import RULES
+from training_cluster.changes.rules import RULES
 
 STACK = "TrainingClusterStack"
 
@@ -137,6 +137,61 @@ def test_nodes_that_stop_are_named_with_their_jobs(
     assert rows[2] == "~ node group 'gpu' of p4d.24xlarge ScalingConfig/MaxSize node_groups.gpu.max_size".split()
     assert "its desired size becomes 0: 2 of 2 nodes stop" in out
     assert out.endswith("Plan: 1 to update; 1 with nodes that stop; nothing is lost, and AWS takes it\n")
+
+
+def add_pod(kubernetes: Kubernetes, job: str, node: str, **spec: Any) -> None:
+    labels = {"training.kubeflow.org/job-name": job}
+    kubernetes.add(
+        "Pod",
+        f"{job}-worker-0",
+        metadata={"namespace": "team", "labels": labels},
+        spec={"nodeName": node, **spec},
+        status={"phase": "Running"},
+    )
+
+
+@pytest.mark.usefixtures("app")
+def test_the_last_line_names_the_jobs_that_stop(
+    account: StubbedAccount, command: Command, kubernetes: Kubernetes
+) -> None:
+    kubernetes.add("Node", "one", metadata={"labels": {"training-cluster/node-group": "gpu"}})
+    add_pod(kubernetes, "digits", "one", nodeSelector={"node.kubernetes.io/instance-type": "p4d.24xlarge"})
+    add_pod(kubernetes, "other", "two")
+    answer_stack(account, {"Group": group("4")})
+    answer_group(account, 2)
+    kubernetes.known_to(account)
+    code, out, _ = command("plan", "-c", "max_size=8")
+    assert code == 0
+    assert out.endswith("; nothing is lost, and AWS takes it; deploy when digits in team may stop\n")
+    kubernetes.known_to(account)
+    stack = deployed_stack.DeployedStack(
+        name=STACK,
+        arn="arn",
+        status="UPDATE_COMPLETE",
+        outputs={},
+        resources=(deployed_stack.StackResource(logical_id="C", kind="AWS::EKS::Cluster", id="training"),),
+    )
+    live = live_cluster.LiveCluster(account=account, stack=stack)
+    assert live.jobs_on("gpu").by_type == ("digits in team",)
+    assert (live.jobs_in("team"), live.jobs_in("default")) == (("digits in team", "other in team"), ())
+    assert live.jobs_in(None) == live.jobs_in("team")
+
+
+def test_steps_follow_where_one_deployment_is_rejected_also_without_a_permission(
+    account: StubbedAccount, command: Command, app: Path
+) -> None:
+    new = group(8)
+    new["Properties"]["Version"] = "1.36"
+    write(app, {"Group": new})
+    answer_stack(account, {"Group": group(4)})
+    account.forbid("eks", "describe_nodegroup")
+    code, out, _ = command("plan")
+    assert code == 1
+    assert (
+        "node group 'gpu' of p4d.24xlarge, in this order:\n  1. deploy the new values of node_groups.gpu.max_size,"
+        in out
+    )
+    assert out.endswith("1 that could not be read; do not deploy it like this: follow the steps above\n")
 
 
 def test_a_node_group_of_a_cluster_of_another_stack_is_read(account: StubbedAccount) -> None:

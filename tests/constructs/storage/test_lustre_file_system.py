@@ -49,7 +49,7 @@ def test_the_smallest_by_default_and_it_is_deleted_with_its_stack(site: Site) ->
     made = file_system(site)
     assert (made.capacity_gib, made.efa) == (1200, False)
     (whole,) = site.template().find_resources("AWS::FSx::FileSystem").values()
-    assert (whole["DeletionPolicy"], whole["UpdateReplacePolicy"]) == ("Delete", "Delete")
+    assert (whole["DeletionPolicy"], whole["UpdateReplacePolicy"]) == ("Delete", "Retain")
     resource = whole["Properties"]
     assert resource["FileSystemTypeVersion"] == "2.15"
     assert (resource["StorageType"], resource["StorageCapacity"]) == ("SSD", 1200)

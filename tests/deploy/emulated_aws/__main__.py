@@ -18,6 +18,7 @@ from tests.deploy.emulated_aws import (  # noqa: F401
     metric_math,
     notebook_instances,
     placement_groups,
+    subnet_addresses,
 )
 
 main()

@@ -3,10 +3,18 @@
 It also accepts updates of node groups that EKS rejects.
 """
 
+from typing import Any
+
 from ministack.services import ec2, eks
 from ministack.services.cloudformation import provisioners
 
-from tests.deploy.emulated_aws.node_group_updates import REPLACING, changed, rejection
+from tests.deploy.emulated_aws.node_group_updates import (
+    REPLACING,
+    STATUS_TAG,
+    changed,
+    rejection,
+    rejection_of_state,
+)
 from tests.deploy.emulated_aws.registration import Properties, camel, existing, extend
 
 CLUSTER_FIELDS = ("EncryptionConfig", "ComputeConfig", "StorageConfig", "UpgradePolicy", "DeletionProtection")
@@ -58,14 +66,31 @@ def complete_node_group(name: str, properties: Properties) -> None:
         existing(ec2._placement_groups, placement["GroupName"], "the placement group")
 
 
-def check_update(old: Properties, new: Properties) -> None:
-    """Fail as CloudFormation does where EKS has no single call for the change."""
+def check_update(name: str, old: Properties, new: Properties) -> None:
+    """Fail as CloudFormation does where EKS has no single call for the change, or as EKS does in the group's state."""
     properties = changed(old, new)
-    if message := rejection(properties):
+    group = eks._nodegroups[f"{old['ClusterName']}/{name}"]
+    state = rejection_of_state(
+        properties, group["status"], group.get("capacityType"), group["scalingConfig"].get("desiredSize", 0)
+    )
+    if message := rejection(properties) or state:
         raise ValueError(f"{message} ({', '.join(sorted(properties))})")
     if not properties & REPLACING and old["LaunchTemplate"]["Id"] != new["LaunchTemplate"]["Id"]:
         raise ValueError("the launch template of a node group can have another version, but not be another one")
 
+
+def tag_resource(arn: str, body: Properties) -> Any:
+    """Tag a resource; a tag with the name of this emulator gives a node group a state that AWS gives to broken ones."""
+    response = _tag_resource(arn, body)
+    if status := body.get("tags", {}).get(STATUS_TAG):
+        for group in eks._nodegroups.values():
+            if group["nodegroupArn"] == arn:
+                group["status"] = status
+    return response
+
+
+_tag_resource = eks._tag_resource
+eks._tag_resource = tag_resource
 
 extend("AWS::EKS::Cluster", after=complete_cluster, before_deletion=remove_security_group)
 extend("AWS::EKS::Nodegroup", after=complete_node_group, before_update=check_update)

@@ -66,7 +66,7 @@ def extend(
     type_name: str,
     *,
     after: Callable[[str, Properties], None],
-    before_update: Callable[[Properties, Properties], None] | None = None,
+    before_update: Callable[[str, Properties, Properties], None] | None = None,
     before_deletion: Delete | None = None,
 ) -> None:
     """Do more with a type that the emulator has.
@@ -74,7 +74,7 @@ def extend(
     Args:
         type_name: Such as AWS::EKS::Cluster.
         after: Called after a resource was created or updated.
-        before_update: Called with the old and the new properties; raises what rejects the update.
+        before_update: Called with the physical id, the old and the new properties; raises what rejects the update.
         before_deletion: Called before a resource is deleted.
     """
     handlers = dict(provisioners._RESOURCE_HANDLERS[type_name])
@@ -86,7 +86,7 @@ def extend(
 
     def update(physical_id: str, old: Properties, *rest: Any) -> tuple[str, Attributes]:
         if before_update:
-            before_update(old, rest[0])
+            before_update(physical_id, old, rest[0])
         new_id, attributes = handlers["update"](physical_id, old, *rest)
         after(new_id, rest[0])
         return new_id, attributes

@@ -9,6 +9,7 @@ from training_workloads.catalog.instance_type import InstanceType
 
 __all__ = [
     "ACCELERATOR_LABEL",
+    "CAPACITY_BLOCK",
     "CAPACITY_TYPE_LABEL",
     "DISK_RESOURCE",
     "DO_NOT_DISRUPT",
@@ -78,6 +79,7 @@ DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 #: (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html#managed-node-group-capacity-types).
 CAPACITY_TYPE_LABEL = "eks.amazonaws.com/capacityType"
 CapacityType = Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"]
+CAPACITY_BLOCK: CapacityType = "CAPACITY_BLOCK"
 
 #: The capacity type of a node of Karpenter, in lower case (https://karpenter.sh/docs/concepts/scheduling/).
 KARPENTER_CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"

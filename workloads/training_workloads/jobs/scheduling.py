@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from training_workloads.catalog.nodes import (
+    CAPACITY_BLOCK,
     CAPACITY_TYPE_LABEL,
     HOLD_LABEL,
     KARPENTER_CAPACITY_TYPE_LABEL,
@@ -24,7 +25,6 @@ _SPOT: CapacityType = "SPOT"
 # Of the pods: https://kueue.sigs.k8s.io/docs/tasks/run/topology_aware_scheduling/ (read 2026-11-23)
 _TOPOLOGY = f"{QUEUE_LABEL.partition('/')[0]}/podset"
 _TOPOLOGIES = ("required_topology", "preferred_topology")
-_BLOCK: CapacityType = "CAPACITY_BLOCK"
 
 _NodeLabel = Annotated[str, Checked(label_key)]
 _A_NODE_GROUP = "the name of a node group, as in cluster.yaml, such as gpu"
@@ -144,7 +144,7 @@ def _one_group(scheduling: Scheduling) -> Problems:
         allowed = f"all workers are in one {name.replace('_', ' ')}"
         fix, related = "give one of the two", ((name,),)
         yield Problem(path=("spread_over",), given=scheduling.spread_over, allowed=allowed, fix=fix, related=related)
-    if kept["placement_group"] and scheduling.capacity_type == _BLOCK:
+    if kept["placement_group"] and scheduling.capacity_type == CAPACITY_BLOCK:
         yield Problem(
             path=("placement_group",),
             given=True,
