@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,8 @@ def test_the_packages_of_each_ami_are_taken_with_their_kubernetes_releases() -> 
 
 def test_rows_of_other_releases_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, changelog = tmp_path / "ami_packages.json", tmp_path / "CHANGELOG.md"
-    by_hand = [{"release": each, "amis": ["nvidia"], "packages": {}, "source": "x"} for each in (20991201, 20991215)]
+    row: dict[str, Any] = {"amis": ["nvidia"], "packages": {}, "source": "x"}
+    by_hand = [row | {"release": each} for each in (20991201, 20991215)]
     file.write_text(json.dumps({"releases": by_hand}))
     changelog.write_text(CHANGELOG)
     monkeypatch.setattr(record_ami_packages, "_FILE", file)

@@ -86,7 +86,6 @@ class ClusterConfig(RoleConfig, ExistingDataConfig, AddonConfig):
         efs: Whether there is an EFS file system too, for code and notebooks. It stays when the cluster is destroyed,
             and the next cluster gets a new one: `existing_efs` names it.
         existing_lustre: A Lustre file system in that VPC, in place of `lustre`. Default: a new one.
-        system_nodes: The nodes of the operator, the launchers and the cluster's own services.
         kubernetes_version: Release of EKS, in quotes: 1.34, 1.35, 1.36 or 1.37. One release at a time.
         nat: Whether nodes reach the internet through a NAT gateway. Without it they reach AWS through interface
             endpoints and nothing else: `mirror` is required, and images of `pre_pull_images` from ECR, both of the
