@@ -49,12 +49,12 @@ def _of_the_nodes(change: ResourceChange) -> set[str]:
 
 def _combined(stack: PlannedStack, change: ResourceChange) -> Iterator[Finding]:
     nodes = _of_the_nodes(change)
-    settings = {path for path in change.paths if path not in nodes and path not in _NO_UPDATE}
+    settings = sorted(path for path in change.paths if path not in nodes and path not in _NO_UPDATE)
     if change.action != "update" or not (nodes and settings):
         return
     of_settings = stack.own_keys(change, settings)
     of_nodes = [key for key in stack.keys(change) if key not in of_settings]
-    first = ", ".join(of_settings) or ", ".join(sorted(settings))
+    first = ", ".join(of_settings) or ", ".join(settings)
     then = ", ".join(of_nodes) or ", ".join(sorted(nodes))
     yield Finding(
         outcome=REJECTED,

@@ -61,17 +61,16 @@ def test_resume(
     environment: str | None,
     as_json: bool,
 ) -> None:
-    """Kill and stop a program on this machine, start it again, and compare its end with that of an undisturbed run."""
+    """Kill a program again and again, and compare how it ends with an undisturbed run."""
     check(at_least("kills", kills, 1))
     results = output_folder(outdir).absolute()
     enforce(results, [_is_ours])
     program, python = _program(file, argument, ranks, results, volumes, environment)
     enforce(program.folder, [lambda folder: fits_into_copies(folder, results)])
     report = run_test(program, python, kills, seed, lambda line: say(line, error=True))
-    document = json.dumps(report.to_json(), indent=2)
-    (results / _REPORT).write_text(f"{document}\n")
+    (results / _REPORT).write_text(f"{json.dumps(report.to_json(), indent=2)}\n")
     if as_json:
-        print_raw(document)
+        print_raw(json.dumps(report.to_json(), indent=2))
     else:
         _print(report)
     if report.verdict != Verdict.EXACT:
