@@ -264,6 +264,8 @@ def test_another_first_zone_is_rejected_and_the_file_system_stays(deployment: De
     deployment.assembly = assembly
     change = difference(before, deployment.state())
     assert (change.added, change.removed, change.replaced) == (set(), set(), set())
+    # A rollback leaves a launch template that is newer than its group: the next deployment updates the group.
+    deployment.deploy()
 
 
 @only_default
