@@ -10,6 +10,7 @@ from training_cluster.changes.object_rules import (
     releases_are_uninstalled,
     volumes_change,
 )
+from training_cluster.changes.release_rules import release_is_the_next_one
 from training_cluster.changes.stack_rules import (
     exports_are_imported,
     identities_are_fixed,
@@ -31,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     names_are_taken,
     addresses_are_taken,
     cluster_stays_in_its_vpc,
+    release_is_the_next_one,
     exports_are_imported,
     objects_move,
     volumes_change,
