@@ -9,7 +9,11 @@ from tests.constructs.changes.test_findings import findings, resource
     ("before", "after", "remedy"),
     [
         ("1.34", "1.36", "one release at a time: set kubernetes_version to 1.35 and deploy, then to the next"),
-        ("1.36", "1.35", "set kubernetes_version to 1.36: a deployment upgrades only; docs/upgrade.md has EKS's own way"),
+        (
+            "1.36",
+            "1.35",
+            "set kubernetes_version to 1.36: a deployment upgrades only; docs/upgrade.md has EKS's own way",
+        ),
     ],
 )
 def test_a_release_that_eks_rejects(before: str, after: str, remedy: str) -> None:
