@@ -7,6 +7,7 @@ from training_cluster.changes.object_rules import (
     drivers_are_removed,
     namespaces_and_definitions_are_deleted,
     objects_move,
+    queues_are_removed,
     releases_are_uninstalled,
     volumes_change,
 )
@@ -27,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     data_is_deleted,
     namespaces_and_definitions_are_deleted,
     releases_are_uninstalled,
+    queues_are_removed,
     drivers_are_removed,
     identities_are_fixed,
     names_are_taken,
