@@ -12,7 +12,7 @@ from tests.constructs.changes.test_findings import findings, resource
         (
             "1.36",
             "1.35",
-            "set kubernetes_version to 1.36: a deployment upgrades only; docs/upgrade.md has EKS's own way",
+            "set kubernetes_version to 1.36: a deployment upgrades only",
         ),
     ],
 )
