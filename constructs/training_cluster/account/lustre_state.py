@@ -105,7 +105,7 @@ def read_lustre(account: Account, id: str) -> LustreState | None:
 
 
 def storage_of(file_system: dict[str, Any]) -> LustreStorage:
-    """Return what a file system that FSx describes costs by."""
+    """Return the priced storage of a file system that FSx describes."""
     configuration = file_system.get("LustreConfiguration", {})
     kind, speed = configuration.get("DeploymentType", ""), configuration.get("PerUnitStorageThroughput")
     return LustreStorage.described(file_system["StorageCapacity"], kind, speed)

@@ -28,7 +28,7 @@ _STDERR = 2
 
 _STACK = "aws:cloudformation:stack"
 _STAGE = "cdk:cloud-assembly"
-_SECTIONS = ("Resources", "Outputs", "Parameters", "Mappings")
+_SECTIONS = ("Resources", "Outputs", "Parameters", "Mappings", "Conditions")
 _ENVIRONMENT = re.compile("aws://[^/]+/[^/]+")
 
 
@@ -155,7 +155,7 @@ def _stack(folder: Path, file: Path, id: str, artifact: dict[str, Any]) -> AppSt
 
 
 def _check_template(found: Any, file: Path) -> None:
-    """Reject what CloudFormation takes for no template, where rules of the plan read it."""
+    """Reject a template whose sections and resources have other types than CloudFormation's."""
     if not isinstance(found, dict):
         raise _malformed(file, "it is no mapping, as a template is")
     for name in filter(found.__contains__, _SECTIONS):
@@ -163,7 +163,8 @@ def _check_template(found: Any, file: Path) -> None:
         if not_mapping := next((id for id, each in section.items() if not isinstance(each, dict)), None):
             raise _malformed(file, f"{name}/{not_mapping} is no mapping")
     for id, each in found.get("Resources", {}).items():
-        _text(each, "Type", file)
+        if "::" not in _text(each, "Type", file):
+            raise _malformed(file, f"the type of the resource {id} is {each['Type']!r}, which CloudFormation has not")
         if not isinstance(each.get("Properties", {}), dict):
             raise _malformed(file, f"the 'Properties' of the resource {id} are no mapping")
 

@@ -177,7 +177,9 @@ class PlannedStack:
         is_new = new or not group.old
         properties = group.new if is_new else group.old
         in_template = value_at(self._launch_template(group, new=is_new), "InstanceType")
-        return ", ".join(properties.get("InstanceTypes") or filter(None, [in_template])) or "an unknown type"
+        given = properties.get("InstanceTypes") or [in_template]
+        # A type may be a value that only the deployment knows.
+        return ", ".join(each for each in given if isinstance(each, str)) or "an unknown type"
 
     def is_reserved(self, group: ResourceChange) -> bool:
         """Return whether the nodes of a deployed group start in a reservation, which may have no room for another."""

@@ -69,7 +69,12 @@ def test_a_manifest_that_no_synthesis_writes(found: Any, words: str, tmp_path: P
         ({"Outputs": {"A": "b"}}, "Outputs/A is no mapping"),
         ({"Resources": {"A": []}}, "Resources/A is no mapping"),
         ({"Resources": {"A": {"Properties": {}}}}, "it has no text 'Type'"),
-        ({"Resources": {"A": {"Type": "T", "Properties": []}}}, "the 'Properties' of the resource A are no mapping"),
+        ({"Resources": {"A": {"Type": "T"}}}, "the type of the resource A is 'T'"),
+        ({"Conditions": []}, "it has no mapping 'Conditions'"),
+        (
+            {"Resources": {"A": {"Type": "A::B::C", "Properties": []}}},
+            "the 'Properties' of the resource A are no mapping",
+        ),
         (b"\xff", "a.json cannot be read: "),
         (DEEP, "a.json cannot be read: its values are too deep"),
     ],

@@ -52,3 +52,11 @@ def test_a_property_has_its_key(kind: str, property: str, key: str) -> None:
     old, new = ({"Resources": {"One": {"Type": kind, "Properties": {property: value}}}} for value in ("a", "b"))
     planned = PlannedStack(name="Stack", deployed=None, old=old, new=new)
     assert planned.keys(planned.changes[0]) == (key,)
+
+
+def test_a_type_that_only_the_deployment_knows_is_not_named() -> None:
+    old, new = template(2, {}), template(4, {})
+    for each in (old, new):
+        each["Resources"]["Group"]["Properties"]["InstanceTypes"] = [{"Ref": "Type"}]
+    planned = PlannedStack(name="Stack", deployed=None, old=old, new=new)
+    assert planned.title(planned.changes[0]) == "node group 'system' of an unknown type"
