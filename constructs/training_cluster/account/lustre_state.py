@@ -9,7 +9,7 @@ from training_cluster.account.account_requests import Account
 from training_workloads.catalog.provisioned_storage import LustreStorage
 from training_workloads.manifests.values import GI
 
-__all__ = ["NO_LAG", "LustreState", "find_associations", "find_lustre", "read_lustre"]
+__all__ = ["NO_LAG", "LustreState", "find_associations", "find_lustre", "read_lustre", "storage_of"]
 
 # Both metrics have a sample a minute: https://docs.aws.amazon.com/fsx/latest/LustreGuide/fs-metrics.html
 _PERIOD, _RECENT = timedelta(minutes=1), timedelta(minutes=15)
@@ -100,11 +100,12 @@ def read_lustre(account: Account, id: str) -> LustreState | None:
         exports=sum(bool(_exported(each)) for each in associations),
         broken=tuple(_fault(each) for each in associations if each["Lifecycle"] not in _HEALTHY),
         tasks=len(tasks),
-        storage=_storage(found),
+        storage=storage_of(found),
     )
 
 
-def _storage(file_system: dict[str, Any]) -> LustreStorage:
+def storage_of(file_system: dict[str, Any]) -> LustreStorage:
+    """Return the priced storage of a file system that FSx describes."""
     configuration = file_system.get("LustreConfiguration", {})
     kind, speed = configuration.get("DeploymentType", ""), configuration.get("PerUnitStorageThroughput")
     return LustreStorage.described(file_system["StorageCapacity"], kind, speed)

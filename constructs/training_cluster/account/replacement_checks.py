@@ -7,7 +7,8 @@ from typing import Any, Final
 from training_cluster.account.check_result import CheckResult, decided, skipped
 from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.deployed_stack import VPC, DeployedStack
-from training_cluster.account.lustre_state import find_lustre
+from training_cluster.account.lustre_state import find_lustre, storage_of
+from training_workloads.catalog.provisioned_storage import LustreStorage
 
 __all__ = ["KEEP_FILES", "KEEP_VPC", "KEEP_ZONES", "deployed_resources_stay", "smaller", "stays_outside"]
 
@@ -25,11 +26,18 @@ KEEP_FILES: Final = (
 )
 
 
-def stays_outside(id: str) -> str:
-    """Return the effect on a Lustre file system that a deployment replaces and retains, as text."""
+def stays_outside(id: str, storage: LustreStorage | None) -> str:
+    """Return the effect on a Lustre file system that a deployment replaces and retains, as text.
+
+    Args:
+        id: Its id.
+        storage: What it costs by; None where that is not known.
+    """
+    price = storage.price if storage else None
+    billed = f"{price.usd_per_hour:.2f} USD per hour in {price.region}" if price else "the catalog has no price of it"
     return (
         f"the new one begins without files that are not in the bucket; {id} stays, outside the stack and without its "
-        f"data repositories, and is billed until 'aws fsx delete-file-system --file-system-id {id}'"
+        f"data repositories, and is billed ({billed}) until 'aws fsx delete-file-system --file-system-id {id}'"
     )
 
 
@@ -117,7 +125,8 @@ class _Difference:
 
 def _differences(deployment: Deployment, found: dict[str, Any], zone: str | None) -> Iterator[_Difference]:
     config, deployed, id = deployment.config, found.get("LustreConfiguration", {}), found["FileSystemId"]
-    replaced, deleted = stays_outside(id), f"the stack deletes {id}, with the files that are not in the bucket"
+    replaced = stays_outside(id, storage_of(found))
+    deleted = f"the stack deletes {id}, with the files that are not in the bucket"
     if config.existing_lustre:
         yield _Difference(key="omit existing_lustre", wanted=config.existing_lustre.file_system_id, effect=deleted)
         return

@@ -10,7 +10,7 @@ from training_workloads.catalog.versions import KUBERNETES_VERSIONS
 from training_workloads.cluster.job_summaries import SUSPENDED
 from training_workloads.cluster.jobs import list_jobs
 
-__all__ = ["kubernetes_release_is_the_next_one", "no_job_holds_an_update", "stack_can_be_updated"]
+__all__ = ["kubernetes_release_is_the_next_one", "no_job_holds_an_update", "stack_can_be_updated", "way_to_release"]
 
 
 def stack_can_be_updated(deployment: Deployment) -> Iterator[CheckResult]:
@@ -38,21 +38,17 @@ def kubernetes_release_is_the_next_one(deployment: Deployment) -> Iterator[Check
     if has is None:
         yield _not_deployed(deployment, check)
         return
+    remedy = way_to_release(has, wanted)
+    yield decided(check, not remedy, actual=has, needed=wanted, remedy=remedy)
+
+
+def way_to_release(has: str, wanted: str) -> str:
+    """Return what to do where a deployment cannot change a release to another one; empty where it can."""
     step = _minor(wanted) - _minor(has)
-    yield decided(
-        check,
-        step in (0, 1),
-        actual=has,
-        needed=wanted,
-        remedy=_back(has) if step < 0 else _first_step(has),
-    )
-
-
-def _back(has: str) -> str:
-    return f"set kubernetes_version to {has}: a deployment upgrades only; docs/upgrade.md has EKS's own way back"
-
-
-def _first_step(has: str) -> str:
+    if step in (0, 1):
+        return ""
+    if step < 0:
+        return f"set kubernetes_version to {has}: a deployment upgrades only; docs/upgrade.md has EKS's own way back"
     following = f"1.{_minor(has) + 1}"
     if following in KUBERNETES_VERSIONS:
         return f"one release at a time: set kubernetes_version to {following} and deploy, then to the next"

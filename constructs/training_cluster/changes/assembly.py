@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from training_workloads.validation import InputError, Problem, Problems, check
 __all__ = ["AppStack", "app_stacks"]
 
 _FILE = "cdk.json"
+_MANIFEST = "manifest.json"
 
 # The values that the app has looked up in the account, such as the subnets of a VPC; the CLI writes it.
 _LOOKED_UP = "cdk.context.json"
@@ -26,6 +28,8 @@ _STDERR = 2
 
 _STACK = "aws:cloudformation:stack"
 _STAGE = "cdk:cloud-assembly"
+_SECTIONS = ("Resources", "Outputs", "Parameters", "Mappings", "Conditions")
+_ENVIRONMENT = re.compile("aws://[^/]+/[^/]+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,6 +114,8 @@ def _read(file: Path) -> Any:
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}; correct it") from None
+    except RecursionError:
+        raise InputError(f"{file} cannot be read: its values are too deep; correct it") from None
 
 
 def _ended_well(command: str, code: int) -> Problems:
@@ -118,17 +124,64 @@ def _ended_well(command: str, code: int) -> Problems:
         yield Problem(path=("app",), given=command, allowed=allowed, fix="correct what it has printed")
 
 
-def _stacks(folder: Path) -> Iterator[AppStack]:
-    try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
+def _stacks(folder: Path, above: tuple[Path, ...] = ()) -> Iterator[AppStack]:
+    """Yield the stacks of a folder that a synthesis has written, and those of the stages in it."""
+    file = folder / _MANIFEST
+    if not file.exists():
         allowed, fix = "it has no manifest.json", "give a folder that 'cdk synth' has written, or the app's command"
-        raise InputError(Problem(path=("app",), given=str(folder), allowed=allowed, fix=fix)) from None
-    for id, artifact in manifest["artifacts"].items():
-        properties = artifact.get("properties", {})
-        if artifact["type"] == _STAGE:
-            yield from _stacks(folder / properties["directoryName"])
-        elif artifact["type"] == _STACK:
-            template = json.loads((folder / properties["templateFile"]).read_text(encoding="utf-8"))
-            name = properties.get("stackName", id)
-            yield AppStack(name=name, template=template, environment=artifact["environment"])
+        raise InputError(Problem(path=("app",), given=str(folder), allowed=allowed, fix=fix))
+    inside = (*above, folder.resolve())
+    for id, artifact in _section(_read(file), "artifacts", file).items():
+        kind = artifact.get("type") if isinstance(artifact, dict) else None
+        if kind == _STAGE:
+            stage = folder / _text(_section(artifact, "properties", file), "directoryName", file)
+            if stage.resolve() in inside:
+                raise _malformed(file, f"the stage {id} is the folder itself, or one around it")
+            yield from _stacks(stage, inside)
+        elif kind == _STACK:
+            yield _stack(folder, file, id, artifact)
+
+
+def _stack(folder: Path, file: Path, id: str, artifact: dict[str, Any]) -> AppStack:
+    properties = _section(artifact, "properties", file)
+    environment = _text(artifact, "environment", file)
+    if not _ENVIRONMENT.fullmatch(environment):
+        raise _malformed(file, f"the environment of {id} is {environment!r}, not aws://<account>/<region>")
+    template = folder / _text(properties, "templateFile", file)
+    found = _read(template)
+    _check_template(found, template)
+    name = _text(properties, "stackName", file) if "stackName" in properties else id
+    return AppStack(name=name, template=found, environment=environment)
+
+
+def _check_template(found: Any, file: Path) -> None:
+    """Reject a template whose sections and resources have other types than CloudFormation's."""
+    if not isinstance(found, dict):
+        raise _malformed(file, "it is no mapping, as a template is")
+    for name in filter(found.__contains__, _SECTIONS):
+        section = _section(found, name, file)
+        if not_mapping := next((id for id, each in section.items() if not isinstance(each, dict)), None):
+            raise _malformed(file, f"{name}/{not_mapping} is no mapping")
+    for id, each in found.get("Resources", {}).items():
+        if "::" not in _text(each, "Type", file):
+            raise _malformed(file, f"the type of the resource {id} is {each['Type']!r}, which CloudFormation has not")
+        if not isinstance(each.get("Properties", {}), dict):
+            raise _malformed(file, f"the 'Properties' of the resource {id} are no mapping")
+
+
+def _section(found: Any, key: str, file: Path) -> dict[str, Any]:
+    section = found.get(key) if isinstance(found, dict) else None
+    if not isinstance(section, dict):
+        raise _malformed(file, f"it has no mapping {key!r} where 'cdk synth' writes one")
+    return section
+
+
+def _text(found: dict[str, Any], key: str, file: Path) -> str:
+    text = found.get(key)
+    if not isinstance(text, str):
+        raise _malformed(file, f"it has no text {key!r} where 'cdk synth' writes one")
+    return text
+
+
+def _malformed(file: Path, why: str) -> InputError:
+    return InputError(Problem(path=("app",), given=str(file), allowed=why, fix="run 'cdk synth' again"))

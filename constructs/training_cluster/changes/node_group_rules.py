@@ -54,7 +54,7 @@ def _combined(stack: PlannedStack, change: ResourceChange) -> Iterator[Finding]:
         return
     of_settings = stack.own_keys(change, settings)
     of_nodes = [key for key in stack.keys(change) if key not in of_settings]
-    first = ", ".join(of_settings) or ", ".join(settings)
+    first = ", ".join(of_settings or settings)
     then = ", ".join(of_nodes) or ", ".join(sorted(nodes))
     yield Finding(
         outcome=REJECTED,
@@ -151,13 +151,14 @@ def _scaled(stack: PlannedStack, change: ResourceChange, found: LiveNodeGroup | 
     wanted = value_at(change.new, "ScalingConfig/DesiredSize")
     if isinstance(wanted, int) and wanted < found.desired:
         jobs = live.jobs_on(group_name(change))
+        (desired,) = stack.own_keys(change, ["ScalingConfig/DesiredSize"])
         yield Finding(
             outcome=STOPS,
             subject=stack.title(change),
             effect=f"its desired size becomes {wanted}: {found.desired - wanted} of {found.desired} nodes "
             f"stop{_named(jobs)}",
             keys=stack.keys(change),
-            remedy=f"set node_groups.{group_name(change)}.desired_size to {found.desired}, or deploy when no job runs",
+            remedy=f"set {desired} to {found.desired}, or deploy when no job runs",
             jobs=jobs.all,
         )
 

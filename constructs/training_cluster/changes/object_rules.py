@@ -13,12 +13,14 @@ __all__ = [
     "drivers_are_removed",
     "namespaces_and_definitions_are_deleted",
     "objects_move",
+    "queues_are_removed",
     "releases_are_uninstalled",
     "volumes_change",
 ]
 
 _ADDON = "AWS::EKS::Addon"
 _DRIVER = "-csi-driver"
+_QUEUE = "LocalQueue"
 
 # The other charts of the platform define no kinds.
 _OTHERS = (versions.NVIDIA_DEVICE_PLUGIN, versions.EFA_DEVICE_PLUGIN, versions.CLUSTER_AUTOSCALER)
@@ -73,6 +75,29 @@ def releases_are_uninstalled(stack: PlannedStack, live: Live) -> Iterator[Findin
                 f"find them in the output of 'helm get manifest {release} -n {change.old.get('Namespace', 'default')}'"
             )
             yield Finding(outcome=UNKNOWN, subject=subject, effect=effect, remedy=remedy)
+
+
+def queues_are_removed(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """Kueue starts no job whose queue is gone, such as that of a team which has another name."""
+    kept = {object_identity(each) for change in stack.of_kind(MANIFEST) for each in documents(change.new)}
+    if any(change.action == "remove" and _is_kueue(change) for change in stack.of_kind(HELM_CHART)):
+        return
+    for change in (each for each in stack.of_kind(MANIFEST) if each.action == "remove" and not each.is_retained):
+        for kind, namespace, name in map(object_identity, documents(change.old)):
+            if kind != _QUEUE or (kind, namespace, name) in kept:
+                continue
+            effect = "removed: jobs that wait in it stay suspended, and no job of its namespace starts through it"
+            yield Finding(
+                outcome=STOPS,
+                subject=f"{kind} {name!r} in {namespace}",
+                effect=effect,
+                remedy=f"let its jobs end first; 'kubectl get workloads -n {namespace}' lists them",
+                jobs=ending_jobs(live, namespace)[1],
+            )
+
+
+def _is_kueue(change: ResourceChange) -> bool:
+    return bool(change.old.get("Release") == versions.KUEUE.chart)
 
 
 def drivers_are_removed(stack: PlannedStack, live: Live) -> Iterator[Finding]:

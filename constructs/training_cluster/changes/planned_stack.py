@@ -35,6 +35,7 @@ _KEYS: dict[str, dict[str, str]] = {
         "NodeRepairConfig": "node_groups.{}.node_repair",
         "ReleaseVersion": "node_groups.{}.ami_release",
         "Version": "kubernetes_version",
+        "NodeRole": "node_role",
         "Subnets": "availability_zones",
     },
     _TEMPLATE: {
@@ -55,8 +56,15 @@ _KEYS: dict[str, dict[str, str]] = {
     | {key: "lustre.data_repositories" for key in ("DataRepositoryPath", "S3")},
     VPC: {"CidrBlock": "vpc_cidr"},
     SUBNET: {"AvailabilityZone": "availability_zones", "CidrBlock": "vpc_cidr"},
-    CLUSTER: {"Version": "kubernetes_version", "ResourcesVpcConfig/PublicAccessCidrs": "public_access_cidrs"}
-    | {"ResourcesVpcConfig/EndpointPublicAccess": "public_access_cidrs"},
+    CLUSTER: {
+        "DeletionProtection": "deletion_protection",
+        "EncryptionConfig": "existing_key",
+        "ResourcesVpcConfig/EndpointPublicAccess": "public_access_cidrs",
+        "ResourcesVpcConfig/PublicAccessCidrs": "public_access_cidrs",
+        "RoleArn": "cluster_role",
+        "Version": "kubernetes_version",
+    },
+    "AWS::IAM::Role": {"PermissionsBoundary": "permissions_boundary"},
 }
 
 # The key that decides whether a resource of a type exists, where one key does.
@@ -137,7 +145,7 @@ class PlannedStack:
 
         Of a property that follows another resource, such as the subnet of a node group, they are those of that one.
         """
-        group = group_name(change)
+        group = self._group(change)
         found, seen, pending = dict[str, None](), set[str](), [change]
         while pending:
             each = pending.pop()
@@ -151,7 +159,7 @@ class PlannedStack:
 
     def own_keys(self, change: ResourceChange, paths: Collection[str]) -> tuple[str, ...]:
         """Return the keys of cluster.yaml that decide some properties of a resource, where these are known."""
-        return tuple(dict.fromkeys(_keys(change, group_name(change), paths)))
+        return tuple(dict.fromkeys(_keys(change, self._group(change), paths)))
 
     def title(self, change: ResourceChange) -> str:
         """Return a resource in words: `node group 'gpu' of p4d.24xlarge`, `FSx File System fs-0123456789abcdef0`."""
@@ -169,11 +177,23 @@ class PlannedStack:
         is_new = new or not group.old
         properties = group.new if is_new else group.old
         in_template = value_at(self._launch_template(group, new=is_new), "InstanceType")
-        return ", ".join(properties.get("InstanceTypes") or filter(None, [in_template])) or "an unknown type"
+        given = properties.get("InstanceTypes") or [in_template]
+        # A type may be a value that only the deployment knows.
+        return ", ".join(each for each in given if isinstance(each, str)) or "an unknown type"
 
     def is_reserved(self, group: ResourceChange) -> bool:
         """Return whether the nodes of a deployed group start in a reservation, which may have no room for another."""
         return value_at(self._launch_template(group, new=False), "CapacityReservationSpecification") is not None
+
+    def _group(self, change: ResourceChange) -> str:
+        """Return the node group of a change; that of a launch template has the label, not the template."""
+        if change.kind == _TEMPLATE:
+            resources = [*self.old.get("Resources", {}).values(), *self.new.get("Resources", {}).values()]
+            users = (
+                each for each in resources if each["Type"] == NODE_GROUP and _template_id(each) == change.logical_id
+            )
+            return next((_label(each["Properties"]) for each in users), SYSTEM_GROUP)
+        return group_name(change)
 
     def _launch_template(self, group: ResourceChange, *, new: bool) -> Any:
         name = value_at(group.new if new else group.old, "LaunchTemplate/Id/Ref")
@@ -197,14 +217,23 @@ def _keys(change: ResourceChange, group: str, paths: Collection[str]) -> Iterato
 
 
 def _of_group(key: str, group: str) -> str:
-    """Return a key of a node group; that of the system nodes is in a separate section."""
+    """Return a key of a node group; that of the system nodes is in a separate section, which has no desired size."""
+    if group == SYSTEM_GROUP:
+        key = key.replace("desired_size", "min_size")
     return key.replace("node_groups.{}", "system_nodes") if group == SYSTEM_GROUP else key.format(group)
 
 
 def group_name(change: ResourceChange) -> str:
     """Return the name of a node group in cluster.yaml."""
-    properties = change.old or change.new
+    return _label(change.old or change.new)
+
+
+def _label(properties: Mapping[str, Any]) -> str:
     return str(properties.get("Labels", {}).get(NODE_GROUP_LABEL, SYSTEM_GROUP))
+
+
+def _template_id(group: Mapping[str, Any]) -> Any:
+    return value_at(group, "Properties/LaunchTemplate/Id/Ref")
 
 
 def _exports(template: Mapping[str, Any], stack: str) -> set[str]:

@@ -7,9 +7,11 @@ from training_cluster.changes.object_rules import (
     drivers_are_removed,
     namespaces_and_definitions_are_deleted,
     objects_move,
+    queues_are_removed,
     releases_are_uninstalled,
     volumes_change,
 )
+from training_cluster.changes.release_rules import release_is_the_next_one
 from training_cluster.changes.stack_rules import (
     exports_are_imported,
     identities_are_fixed,
@@ -26,11 +28,13 @@ RULES: tuple[Rule, ...] = (
     data_is_deleted,
     namespaces_and_definitions_are_deleted,
     releases_are_uninstalled,
+    queues_are_removed,
     drivers_are_removed,
     identities_are_fixed,
     names_are_taken,
     addresses_are_taken,
     cluster_stays_in_its_vpc,
+    release_is_the_next_one,
     exports_are_imported,
     objects_move,
     volumes_change,

@@ -40,8 +40,12 @@ def names_are_taken(stack: PlannedStack, live: Live) -> Iterator[Finding]:
         kind = change.kind.rpartition("::")[2]
         for property in ("Name", f"{kind}Name"):
             name = change.new.get(property)
+            # What is in a cluster that is replaced has another name with the new cluster, or a place in it.
+            if not {property, "ClusterName"}.isdisjoint(change.followed):
+                continue
             if name is not None and name == change.old.get(property):
-                effect = f"can only be replaced, and its name {name!r} is taken until it is deleted"
+                shown = f" {name!r}" if isinstance(name, str) else ""
+                effect = f"can only be replaced, and its name{shown} is taken until it is deleted"
                 yield Finding(
                     outcome=REJECTED,
                     subject=stack.title(change),

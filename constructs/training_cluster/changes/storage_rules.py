@@ -8,6 +8,7 @@ from training_cluster.account.replacement_checks import KEEP_FILES, smaller, sta
 from training_cluster.changes.findings import KEPT, LOST, REJECTED, SEPARATE, Finding, Live, ending_jobs
 from training_cluster.changes.planned_stack import PlannedStack
 from training_cluster.changes.template_changes import ResourceChange, value_at
+from training_cluster.changes.template_cost import lustre_storage
 from training_workloads.aws.errors import RequestError
 
 __all__ = ["data_is_deleted", "data_repositories_overlap", "storage_shrinks"]
@@ -54,7 +55,7 @@ def _kept(stack: PlannedStack, change: ResourceChange, live: Live) -> Finding:
     id = stack.physical_id(change)
     effect, remedy = "it stays outside the stack, and is billed", ""
     if change.kind == FILE_SYSTEM:
-        effect, remedy = f"{stays_outside(id)}{_exports(live, id)}", KEEP_FILES
+        effect, remedy = f"{stays_outside(id, lustre_storage(change.before))}{_exports(live, id)}", KEEP_FILES
     effect = f"replaced; the deployed one is kept, not deleted: {effect}"
     return Finding(outcome=KEPT, subject=stack.title(change), effect=effect, keys=stack.keys(change), remedy=remedy)
 

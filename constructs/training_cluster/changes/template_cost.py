@@ -10,7 +10,7 @@ from training_cluster.monitoring.cost import CostEstimate, found_cost
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.provisioned_storage import LustreStorage, RootVolume
 
-__all__ = ["template_cost"]
+__all__ = ["lustre_storage", "template_cost"]
 
 _LUSTRE = "Properties/LustreConfiguration"
 
@@ -25,10 +25,10 @@ def template_cost(template: Template) -> CostEstimate | None:
     return found_cost(
         nodes=nodes,
         root_volumes=volumes,
-        lustre=tuple(_lustre(each) for each in _of_kind(template, FILE_SYSTEM)),
+        lustre=tuple(filter(None, map(lustre_storage, _of_kind(template, FILE_SYSTEM)))),
         nat_gateways=sum(1 for _ in _of_kind(template, "AWS::EC2::NatGateway")),
         interface_endpoints=sum(_interfaces(each) for each in _of_kind(template, "AWS::EC2::VPCEndpoint")),
-        kubernetes_version=release if release in KUBERNETES_RELEASES else None,
+        kubernetes_version=release if isinstance(release, str) and release in KUBERNETES_RELEASES else None,
     )
 
 
@@ -49,8 +49,9 @@ def _nodes(template: Template) -> tuple[Counter[str], Counter[RootVolume]]:
         nodes[types[0]] += int(size)
         for mapping in data.get("BlockDeviceMappings", ()):
             ebs = mapping.get("Ebs", {})
-            if ebs.get("VolumeType") == "gp3":
-                volumes[RootVolume.with_throughput(ebs["VolumeSize"], ebs["Throughput"], ebs["Iops"])] += int(size)
+            given = [ebs.get(key) for key in ("VolumeSize", "Throughput", "Iops")]
+            if ebs.get("VolumeType") == "gp3" and all(isinstance(each, int) for each in given):
+                volumes[RootVolume.with_throughput(*given)] += int(size)
     return nodes, volumes
 
 
@@ -61,11 +62,14 @@ def _launch_template(template: Template, group: Mapping[str, Any]) -> Mapping[st
     return found or {}
 
 
-def _lustre(file_system: Mapping[str, Any]) -> LustreStorage:
+def lustre_storage(file_system: Mapping[str, Any]) -> LustreStorage | None:
+    """Return the priced storage of a template's file system; None where only the deployment knows its size or kind."""
     kind = value_at(file_system, f"{_LUSTRE}/DeploymentType")
     speed = value_at(file_system, f"{_LUSTRE}/PerUnitStorageThroughput")
     capacity = value_at(file_system, "Properties/StorageCapacity")
-    return LustreStorage.described(capacity, kind, speed)
+    if not isinstance(capacity, int) or not isinstance(kind, str):
+        return None
+    return LustreStorage.described(capacity, kind, speed if isinstance(speed, int) else None)
 
 
 def _interfaces(endpoint: Mapping[str, Any]) -> int:

@@ -89,9 +89,10 @@ def _print_stack(stack: PlannedStack) -> None:
     if stack.deployed:
         print_table(["", "RESOURCE", "CHANGES", "KEYS"], _rows(stack))
     before, after = template_cost(stack.old), template_cost(stack.new)
-    if before and after and before.items != after.items:
-        more = after.usd_per_hour - before.usd_per_hour
-        say(f"per hour before: {before.total}", f"per hour after:  {after.total} ({more:+.2f})")
+    # A type with no node, or a part without a price in both, changes no sum.
+    if before and after and before.total != after.total:
+        more = "" if before.unpriced or after.unpriced else f" ({after.usd_per_hour - before.usd_per_hour:+.2f})"
+        say(f"per hour before: {before.total}", f"per hour after:  {after.total}{more}")
 
 
 def _rows(stack: PlannedStack) -> Iterator[list[str]]:
@@ -125,7 +126,9 @@ def _last_line(plan: ClusterPlan) -> str:
 
 def _decision(plan: ClusterPlan) -> str:
     if not plan.is_safe:
-        steps = any(each.steps for each in plan.findings if each.outcome == REJECTED)
+        # Where one of them has no other way than to keep a value, the steps of the rest lead nowhere.
+        rejections = [each for each in plan.findings if each.outcome in (LOST, REJECTED)]
+        steps = all(each.steps for each in rejections)
         return "do not deploy it like this" + (": follow the steps above" if steps else "")
     is_known = all(each.outcome != UNKNOWN for each in plan.findings)
     decision = "nothing is lost, and AWS takes it" if is_known else "nothing is known to be lost"

@@ -115,6 +115,7 @@ def test_a_value_that_replaces_the_file_system_is_named(values: dict[str, Any], 
     assert (found.check, found.actual) == (f"deployed Lustre of {ID}", "PERSISTENT_2, 1200 GiB in us-west-2a")
     assert found.remedy.startswith(key)
     assert ("files that are not in the bucket" in found.remedy) == bool(key)
+    assert (" stays, outside the stack" in found.remedy) == key.startswith("set ") == ("is billed (" in found.remedy)
 
 
 def test_a_file_system_does_not_become_smaller() -> None:

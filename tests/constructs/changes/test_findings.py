@@ -238,6 +238,12 @@ def test_a_name_is_taken_until_the_deployed_resource_is_gone() -> None:
     lost, rejected = findings(old, new)
     assert (lost.outcome, rejected.outcome) == ("lost", "rejected")
     assert rejected.effect == "can only be replaced, and its name 'training' is taken until it is deleted"
+    # Its add-ons have their names in the new cluster, and a name that is a function is not shown.
+    addon = {"Addon": resource("AWS::EKS::Addon", AddonName="coredns", ClusterName={"Ref": "Cluster"})}
+    assert outcomes({**old, **addon}, {**new, **addon}) == ["lost", "rejected"]
+    for each in (old, new):
+        each["Cluster"]["Properties"]["Name"] = {"Fn::Join": ["-", ["training", {"Ref": "AWS::Region"}]]}
+    assert findings(old, new)[1].effect == "can only be replaced, and its name is taken until it is deleted"
     table = {"Log": resource("AWS::Logs::LogGroup", LogGroupName="a")}
     assert outcomes(table, {"Log": resource("AWS::Logs::LogGroup", LogGroupName="b")}) == ["lost"]
 

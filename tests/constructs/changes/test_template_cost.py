@@ -53,3 +53,13 @@ def test_gateway_endpoints_cost_nothing() -> None:
     gateway = resource("AWS::EC2::VPCEndpoint", VpcEndpointType="Gateway")
     interface = resource("AWS::EC2::VPCEndpoint", VpcEndpointType="Interface", SubnetIds=["a", "b"])
     assert total(Gateway=gateway, Interface=interface) == "0.12 USD"
+
+
+def test_values_that_only_the_deployment_knows_are_without_a_price() -> None:
+    late = {"Ref": "Value"}
+    assert template_cost({"Resources": {"Cluster": resource("AWS::EKS::Cluster", Version=late)}}) is not None
+    volume = {"VolumeType": "gp3", "VolumeSize": late, "Throughput": 125, "Iops": 3000}
+    data = {"InstanceType": "x9.huge", "BlockDeviceMappings": [{"Ebs": volume}]}
+    group = resource("AWS::EKS::Nodegroup", LaunchTemplate={"Id": {"Ref": "T"}}, ScalingConfig={"DesiredSize": 1})
+    template = resource("AWS::EC2::LaunchTemplate", LaunchTemplateData=data)
+    assert total(Group=group, T=template) == "0.10 USD + x9.huge without a price"
