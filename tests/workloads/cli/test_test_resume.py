@@ -109,6 +109,10 @@ def test_a_script_that_writes_outside_its_folder(
         (["none.py"], "'PROGRAM' is 'none.py', but it does not exist; give one of train.py"),
         (
             ["train.py", "--outdir=."],
+            "but the current folder is in it, and a test makes its folder anew; give another folder",
+        ),
+        (
+            ["train.py", "--outdir=own"],
             "but no test has written it, and a test makes its folder anew; give another folder",
         ),
         (["train.py", "--volumes=data"], "'--volumes' is 'data', but only a job has volumes; omit it"),
@@ -118,6 +122,9 @@ def test_a_script_that_writes_outside_its_folder(
 def test_a_mistake_is_one_line(options: list[str], message: str, tmp_path: Path, command: Command) -> None:
     for folder in (tmp_path, tmp_path.parent):
         (folder / "train.py").write_text("")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/.gitignore").write_text("*.pyc\n")
     code, output, errors = command("test-resume", *options)
     assert (code, output, errors.count("\n")) == (2, "", 1), errors
+    assert (tmp_path / "own/.gitignore").is_file()
     assert message in errors

@@ -12,9 +12,12 @@ def test_a_copy_has_the_program_and_its_data_alone(tmp_path: Path) -> None:
     for name in ("train.py", "data/x.npy", ".git/HEAD", "env/pyvenv.cfg", "results/old/x", "pkg/__pycache__/a.pyc"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
+    for name in ("results", "results of another test"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        working_copy.mark(tmp_path / name)
     (tmp_path / "link").symlink_to("data/x.npy")
     copy = tmp_path / "results/run"
-    working_copy.copy_folder(tmp_path, copy, tmp_path / "results")
+    working_copy.copy_folder(tmp_path, copy)
     found = {str(path.relative_to(copy)) for path in copy.rglob("*") if not path.is_dir() or path.is_symlink()}
     assert found == {"train.py", "data/x.npy", "link"}
     assert (copy / "link").is_symlink()
@@ -24,10 +27,11 @@ def test_a_folder_that_fills_the_disk_is_rejected(tmp_path: Path) -> None:
     with (tmp_path / "data.bin").open("wb") as file:
         file.truncate(3 * 1024**3)
     with pytest.raises(InputError, match=r"its 3.0 GiB would be copied for each run, and 2 GiB may be; start in"):
-        enforce(tmp_path, [lambda folder: working_copy.fits_into_copies(folder, tmp_path / "results")])
+        enforce(tmp_path, [working_copy.fits_into_copies])
     (tmp_path / "results").mkdir()
+    working_copy.mark(tmp_path / "results")
     (tmp_path / "data.bin").rename(tmp_path / "results/data.bin")
-    enforce(tmp_path, [lambda folder: working_copy.fits_into_copies(folder, tmp_path / "results")])
+    enforce(tmp_path, [working_copy.fits_into_copies])
 
 
 def test_absolute_paths_inside_the_folder_are_those_of_the_copy(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from training_workloads.resume_test.lives import Program
 from training_workloads.resume_test.resume_test import Report
 from training_workloads.resume_test.resume_test import test_resume as run_test
 from training_workloads.resume_test.verdict import Judged, Verdict
-from training_workloads.resume_test.working_copy import fits_into_copies
+from training_workloads.resume_test.working_copy import fits_into_copies, is_of_a_test, mark
 from training_workloads.run_local.run_target import is_script
 from training_workloads.run_local.runner import default_environment, planned
 from training_workloads.terminal import print_raw, say
@@ -26,8 +26,6 @@ from training_workloads.validation import InputError, Problem, Problems, at_leas
 __all__ = ["test_resume"]
 
 _REPORT = "report.json"
-# Marks a folder that a test may remove, and keeps its copies out of the user's commits.
-_MARK = ".gitignore"
 _NO_DATA = "no data"
 
 
@@ -63,10 +61,10 @@ def test_resume(
 ) -> None:
     """Kill a program again and again, and compare how it ends with an undisturbed run."""
     check(at_least("kills", kills, 1))
-    results = output_folder(outdir).absolute()
+    results = output_folder(outdir).resolve()
     enforce(results, [_is_ours])
     program, python = _program(file, argument, ranks, results, volumes, environment)
-    enforce(program.folder, [lambda folder: fits_into_copies(folder, results)])
+    enforce(program.folder, [fits_into_copies])
     report = run_test(program, python, kills, seed, lambda line: say(line, error=True))
     (results / _REPORT).write_text(f"{json.dumps(report.to_json(), indent=2)}\n")
     if as_json:
@@ -98,7 +96,7 @@ def _program(
     if results.exists():
         shutil.rmtree(results)
     results.mkdir(parents=True)
-    (results / _MARK).write_text("# Written by 'trainctl test-resume', which makes this folder anew.\n*\n")
+    mark(results)
     folder = here if script else Path(volumes).absolute() if volumes else results / _NO_DATA
     if not script:
         folder.mkdir(exist_ok=True)
@@ -115,8 +113,11 @@ def _program(
 
 
 def _is_ours(results: Path) -> Problems:
-    """Reject a folder with other files than those of an earlier test."""
-    if results.exists() and not (results / _MARK).is_file():
+    """Reject a folder with other files than those of an earlier test, and the current one: a test removes it."""
+    if Path.cwd().is_relative_to(results):
+        allowed = "the current folder is in it, and a test makes its folder anew"
+        yield Problem(path=("outdir",), given=str(results), allowed=allowed, fix="give another folder")
+    elif results.exists() and not is_of_a_test(results):
         allowed = "no test has written it, and a test makes its folder anew"
         yield Problem(path=("outdir",), given=str(results), allowed=allowed, fix="give another folder")
 

@@ -116,7 +116,7 @@ def live(
     root = program.results / name
     life = Life(name=name, folder=root / "folder")
     life.folder.mkdir(parents=True)
-    working_copy.copy_folder(program.folder, life.folder, program.results)
+    working_copy.copy_folder(program.folder, life.folder)
     limit = max(_LEAST_SECONDS, _SLOWER * undisturbed.seconds) if undisturbed else float("inf")
     while True:
         left = len(life.starts) < _DISTURBANCES_OF_A_LIFE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from training_workloads.validation import Problem, Problems
 
-__all__ = ["copy_folder", "fits_into_copies", "inside", "newest_change"]
+__all__ = ["copy_folder", "fits_into_copies", "inside", "is_of_a_test", "mark", "newest_change"]
 
 # A copy of more takes minutes for each run, and fills a disk.
 _MOST_BYTES = 2 * 1024**3
@@ -16,21 +16,35 @@ _MOST_BYTES = 2 * 1024**3
 _LEFT_OUT = {".git", "node_modules", "__pycache__"}
 _OF_AN_ENVIRONMENT = "pyvenv.cfg"
 
+# Keeps the results out of the user's commits. Many folders have a file of this name: the text tells a test's.
+_MARK, _TEXT = ".gitignore", "# Written by 'trainctl test-resume', which makes this folder anew.\n*\n"
 
-def fits_into_copies(folder: Path, but: Path) -> Problems:
-    """Yield a problem where a folder, without one inside it, is too large to be copied for each run."""
-    size = sum(path.stat().st_size for path in _files(folder, but) if path.is_file())
+
+def mark(results: Path) -> None:
+    """Mark a folder as the results of a test, which no copy contains and another test may remove."""
+    (results / _MARK).write_text(_TEXT)
+
+
+def is_of_a_test(folder: Path) -> bool:
+    """Return whether a folder has the mark."""
+    path = folder / _MARK
+    return path.is_file() and path.read_bytes() == _TEXT.encode()
+
+
+def fits_into_copies(folder: Path) -> Problems:
+    """Yield a problem where a folder is too large to be copied for each run."""
+    size = sum(path.stat().st_size for path in _files(folder) if path.is_file())
     if size > _MOST_BYTES:
         allowed = f"its {size / 1024**3:.1f} GiB would be copied for each run, and {_MOST_BYTES // 1024**3} GiB may be"
         fix = "start in the folder of the script alone, and give data by an absolute path"
         yield Problem(path=("folder",), given=str(folder), allowed=allowed, fix=fix)
 
 
-def copy_folder(source: Path, target: Path, but: Path) -> None:
-    """Copy a folder, without environments, histories and one folder inside it. Links stay links."""
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a folder, without environments, histories and results of tests. Links stay links."""
 
     def left_out(folder: str, names: Sequence[str]) -> set[str]:
-        return {name for name in names if _is_left_out(Path(folder, name), but)}
+        return {name for name in names if _is_left_out(Path(folder, name))}
 
     shutil.copytree(source, target, symlinks=True, ignore=left_out, dirs_exist_ok=True)
 
@@ -43,17 +57,17 @@ def inside(folder: Path, words: Sequence[str], copy: Path) -> list[str]:
 def newest_change(path: Path) -> float:
     """Return when something under a path changed last, in seconds since the epoch; 0 where there is nothing."""
     newest = 0.0
-    for each in (path, *(_files(path, path / ".none") if path.is_dir() else ())):
+    for each in (path, *(_files(path) if path.is_dir() else ())):
         if each.exists():
             newest = max(newest, each.stat().st_mtime)
     return newest
 
 
-def _files(folder: Path, but: Path) -> Iterator[Path]:
+def _files(folder: Path) -> Iterator[Path]:
     for here, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not _is_left_out(Path(here, name), but)]
+        folders[:] = [name for name in folders if not _is_left_out(Path(here, name))]
         yield from (Path(here, name) for name in names)
 
 
-def _is_left_out(path: Path, but: Path) -> bool:
-    return path.name in _LEFT_OUT or path == but or (path / _OF_AN_ENVIRONMENT).is_file()
+def _is_left_out(path: Path) -> bool:
+    return path.name in _LEFT_OUT or (path / _OF_AN_ENVIRONMENT).is_file() or is_of_a_test(path)
