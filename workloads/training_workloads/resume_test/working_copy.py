@@ -16,7 +16,7 @@ _MOST_BYTES = 2 * 1024**3
 _LEFT_OUT = {".git", "node_modules", "__pycache__"}
 _OF_AN_ENVIRONMENT = "pyvenv.cfg"
 
-# Keeps the results out of the user's commits. Many folders have a file of this name: the text tells a test's.
+# Keeps the results out of the user's commits. Many folders have a file of this name: the text marks that of a test.
 _MARK, _TEXT = ".gitignore", "# Written by 'trainctl test-resume', which makes this folder anew.\n*\n"
 
 
