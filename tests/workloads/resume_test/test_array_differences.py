@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from training_workloads.resume_test.lives import Life
 from training_workloads.resume_test.verdict import compare
 
 
@@ -45,28 +46,31 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return first, second
 
 
+def compared(folders: tuple[Path, Path]) -> dict[str, Any]:
+    undisturbed, killed = (Life(name=folder.name, folder=folder) for folder in folders)
+    return compare(sys.executable, undisturbed, killed)
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_one_element_of_one_array(name: str, folders: tuple[Path, Path]) -> None:
     one, other = np.zeros((2, 3), "f4"), np.zeros((2, 3), "f4")
     other[1, 2] = 0.25
     for folder, fc in zip(folders, (one, other), strict=True):
         (folder / name).write_bytes(FORMATS[name](fc=fc, bias=np.ones(3)))
-    assert compare(sys.executable, *folders) == {
-        name: {"in": [True, True], "arrays": ["bias", "fc"], "differ": {"fc": 0.25}}
-    }
+    assert compared(folders) == {name: {"in": [True, True], "arrays": ["bias", "fc"], "differ": {"fc": 0.25}}}
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_same_bits(name: str, folders: tuple[Path, Path]) -> None:
     for folder in folders:
         (folder / name).write_bytes(FORMATS[name](fc=np.full(3, np.nan)))
-    assert compare(sys.executable, *folders)[name]["differ"] == {}
+    assert compared(folders)[name]["differ"] == {}
 
 
 def test_minus_zero_is_another_number(folders: tuple[Path, Path]) -> None:
     for folder, value in zip(folders, (0.0, -0.0), strict=True):
         np.save(folder / "w.npy", np.array([value]))
-    assert compare(sys.executable, *folders)["w.npy"]["differ"] == {"": 0.0}
+    assert compared(folders)["w.npy"]["differ"] == {"": 0.0}
 
 
 def test_files_of_one_run_and_files_that_are_no_arrays(folders: tuple[Path, Path]) -> None:
@@ -76,7 +80,7 @@ def test_files_of_one_run_and_files_that_are_no_arrays(folders: tuple[Path, Path
     for folder in folders:
         (folder / "log.txt").write_text(folder.name)
         (folder / "damaged.npz").write_text("no archive")
-    found = compare(sys.executable, *folders)
+    found = compared(folders)
     assert found["only.npy"]["in"] == [True, False]
     assert found["w.npy"]["differ"] == {"": None}
     assert found.keys() == {"only.npy", "w.npy"}

@@ -1,14 +1,17 @@
 """The verdict on lives of a program."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from training_workloads.resume_test import working_copy
 from training_workloads.resume_test.lives import Life, Start
 from training_workloads.resume_test.printed_losses import printed_losses
-from training_workloads.resume_test.verdict import Judged, Verdict, judge, resumes, worst
+from training_workloads.resume_test.verdict import Judged, Verdict, compare, judge, resumes, worst
 
 FULL = [f"step {step}: loss {1 / step:.4f} lr 0.1" for step in range(1, 11)]
 SAME = {"model.pt": {"in": [True, True], "arrays": ["optimizer.m", "w"], "differ": {}}}
@@ -67,6 +70,21 @@ def test_running_means_after_a_resume_are_no_difference_where_the_arrays_are_equ
 def test_without_arrays_the_printed_losses_decide() -> None:
     lived = life(start(FULL[:4], 137), start(["step 5: loss 0.9", *FULL[5:]]))
     assert judged(lived, {}).verdict == Verdict.DIFFERENT
+
+
+def test_arrays_that_the_program_has_not_written_do_not_decide(tmp_path: Path) -> None:
+    lives = [Life(name=name, folder=tmp_path / name) for name in ("undisturbed", "killed 1")]
+    for each in lives:
+        each.folder.mkdir()
+        np.save(each.folder / "data.npy", np.arange(3.0))
+        each.copied = working_copy.states(each.folder)
+    assert compare(sys.executable, *lives) == {}
+    np.save(lives[0].folder / "data.npy", np.arange(4.0))
+    np.save(lives[1].folder / "weights.npy", np.arange(4.0))
+    assert {name: each["in"] for name, each in compare(sys.executable, *lives).items()} == {
+        "data.npy": [True, True],
+        "weights.npy": [False, True],
+    }
 
 
 def test_another_learning_rate_is_the_reason() -> None:

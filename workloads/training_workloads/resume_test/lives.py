@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,11 +78,24 @@ class Start:
 
 @dataclass(kw_only=True, slots=True)
 class Life:
-    """A folder and its starts; the last one ended by itself."""
+    """A folder and its starts; the last one ended by itself.
+
+    Attributes:
+        name: Its name.
+        folder: The copied folder.
+        starts: Its starts.
+        copied: The files of the copy before the first start, as `working_copy.states` returns them.
+    """
 
     name: str
     folder: Path
     starts: list[Start] = field(default_factory=list)
+    copied: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def written(self) -> set[str]:
+        """Names of the files that the program has written: data and old checkpoints say nothing of it."""
+        return {name for name, state in working_copy.states(self.folder).items() if self.copied.get(name) != state}
 
     @property
     def ended_well(self) -> bool:
@@ -117,6 +130,7 @@ def live(
     life = Life(name=name, folder=root / "folder")
     life.folder.mkdir(parents=True)
     working_copy.copy_folder(program.folder, life.folder)
+    life.copied = working_copy.states(life.folder)
     limit = max(_LEAST_SECONDS, _SLOWER * undisturbed.seconds) if undisturbed else float("inf")
     while True:
         left = len(life.starts) < _DISTURBANCES_OF_A_LIFE

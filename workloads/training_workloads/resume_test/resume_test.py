@@ -104,7 +104,7 @@ def test_resume(program: Program, python: str, kills: int, seed: int, report: Ca
             fix = "give a path inside the current folder, of which each run gets a copy"
             raise InputError(Problem(path=("argument",), given=word, allowed=allowed, fix=fix))
     second = live(program, _AGAIN, deque(), None, report)
-    again = judge(second, undisturbed, compare(python, undisturbed.folder, second.folder), resumes_at_all=True)
+    again = judge(second, undisturbed, compare(python, undisturbed, second), resumes_at_all=True)
     waiting, lived = deque(disturbances(kills, program.ranks, seed)), list[Life]()
     while waiting:
         left = len(waiting)
@@ -120,7 +120,7 @@ def test_resume(program: Program, python: str, kills: int, seed: int, report: Ca
     lives = {
         life.name: (
             life,
-            judge(life, undisturbed, compare(python, undisturbed.folder, life.folder), resumes_at_all=at_all),
+            judge(life, undisturbed, compare(python, undisturbed, life), resumes_at_all=at_all),
         )
         for life in lived
     }

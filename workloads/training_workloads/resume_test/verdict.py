@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from training_workloads.resume_test import array_differences
@@ -54,12 +53,16 @@ class Judged:
     why: list[str] = field(default_factory=list)
 
 
-def compare(python: str, folder: Path, other: Path) -> dict[str, Any]:
-    """Return the findings of `array_differences`, run by the Python that reads the program's files."""
-    command = [python, str(array_differences.__file__), str(folder), str(other)]
+def compare(python: str, undisturbed: Life, other: Life) -> dict[str, Any]:
+    """Return the findings of `array_differences` on the files that the program has written in either life.
+
+    It is run by the Python that reads these files.
+    """
+    command = [python, str(array_differences.__file__), str(undisturbed.folder), str(other.folder)]
     answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found: dict[str, Any] = json.loads(answer.splitlines()[-1])
-    return found
+    written = undisturbed.written | other.written
+    return {name: each for name, each in found.items() if name in written}
 
 
 def resumes(life: Life, undisturbed: Life) -> bool:

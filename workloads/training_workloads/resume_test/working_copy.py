@@ -7,7 +7,7 @@ from pathlib import Path
 
 from training_workloads.validation import Problem, Problems
 
-__all__ = ["copy_folder", "fits_into_copies", "inside", "is_of_a_test", "mark", "newest_change"]
+__all__ = ["copy_folder", "fits_into_copies", "inside", "is_of_a_test", "mark", "newest_change", "states"]
 
 # A copy of more takes minutes for each run, and fills a disk.
 _MOST_BYTES = 2 * 1024**3
@@ -61,6 +61,15 @@ def newest_change(path: Path) -> float:
         if each.exists():
             newest = max(newest, each.stat().st_mtime)
     return newest
+
+
+def states(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return the size and time of each file in a folder, by its path inside it; a copy has those of its source."""
+    found = {}
+    for path in _files(folder):
+        if path.is_file():
+            found[str(path.relative_to(folder))] = (path.stat().st_size, path.stat().st_mtime_ns)
+    return found
 
 
 def _files(folder: Path) -> Iterator[Path]:
