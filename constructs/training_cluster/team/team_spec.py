@@ -18,7 +18,7 @@ __all__ = ["TEAM_FOLDER", "TeamSpec", "in_folder", "valid_teams"]
 # Those that Kubernetes makes, and those of this library's parts; kube-... are reserved too.
 _RESERVED_NAMESPACES = ("default", *SYSTEM_NAMESPACES)
 
-# A pod looks for `pypi.org`, `wandb.ai` or `host.ec2.internal` in the cluster first, where a namespace `org`, `ai` or
+# A pod looks for `github.com`, `wandb.ai` or `host.ec2.internal` in the cluster first, where a namespace `com`, `ai` or
 # `internal` answers, and for `store.vision.svc` in a namespace `svc`. All ends of two letters are those of countries.
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#namespaces-and-dns (read 2026-11-28)
 _ENDS_OF_NAMES = (
