@@ -172,8 +172,8 @@ def test_reports_an_input_error_without_a_traceback(
 # Without the pauses; the second number makes a stop request late enough not to count.
 WITHOUT_PAUSES = """
 import sys
-from training.pods import launcher
-launcher._FIRST_PAUSE_SECONDS, launcher._SOON_SECONDS = 0.01, {soon}
+from training.pods import launcher, repeated_training
+launcher._FIRST_PAUSE_SECONDS, launcher._SOON_SECONDS, repeated_training._LEAST_SECONDS = 0.01, {soon}, 0
 sys.exit(launcher.main())
 """
 
@@ -270,6 +270,14 @@ def test_the_real_launchers_report_a_users_mistake(
     assert done.returncode == 2, done.stderr
     reason = "the ranks ended with exit code 2: wrong option. A restart"
     assert (hostfile.parent / "termination-log").read_text().startswith(reason)
+
+
+def test_training_that_ranks_repeat_is_named_in_the_log(repeat: Repeat, tmp_path: Path) -> None:
+    epochs = "for epoch in 1 2 3; do echo Epoch $epoch/3; done; sleep 0.7"
+    done = repeat(f"{epochs}; {counted(tmp_path, 137, 0)}", restarts=1)
+    page = "docs/exact-resume.md shows how a script resumes"
+    line = f"started again without a checkpoint, at epoch 1 as the start before; 1 seconds are repeated: {page}"
+    assert done.stdout.splitlines()[4:] == ["Epoch 1/3", "Epoch 2/3", "Epoch 3/3", line]
 
 
 def test_ranks_that_were_stopped_on_request_restart_without_limit(repeat: Repeat, tmp_path: Path) -> None:
