@@ -11,8 +11,7 @@ import time
 import torch
 
 from benchmarks.torch_steps import Steps
-from training.runtime import ranks
-from training.torch_imagenet import torch_ranks
+from training.runtime import ranks, torch_ranks
 
 IMAGE_SIZE, BATCH, WARM_UP = 224, 32, 2
 

@@ -60,14 +60,20 @@ def imported_names(path: Path) -> tuple[str, ...]:
 
 
 def _imported_names(path: Path) -> Iterator[str]:
-    package = module_name(path) if path.name == "__init__.py" else module_name(path).rpartition(".")[0]
     for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            module = ".".join([*above, *([node.module] if node.module else [])])
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+        yield from names_of_import(node, path)
+
+
+def names_of_import(node: ast.AST, path: Path) -> list[str]:
+    """Return each name that a statement of a file imports, with its module; none for another statement."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    package = module_name(path) if path.name == "__init__.py" else module_name(path).rpartition(".")[0]
+    above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+    module = ".".join([*above, *([node.module] if node.module else [])])
+    return [f"{module}.{alias.name}" for alias in node.names]
 
 
 @cache

@@ -1,6 +1,5 @@
 """Who may import whom: the layers of the packages, no cycles, no imports that a user does not have."""
 
-import ast
 import subprocess
 import sys
 import zipfile
@@ -16,6 +15,7 @@ from setup.source_tree import (
     imported_names,
     module_name,
     modules,
+    names_of_import,
     python_files,
     tree,
 )
@@ -90,14 +90,9 @@ def frameworks(name: str) -> set[str]:
         seen.add(module)
         # What is not imported at the top, such as for type checks or in a function, is not imported here.
         for statement in tree(modules()[module]).body:
-            if isinstance(statement, ast.Import):
-                names = [alias.name for alias in statement.names]
-            elif isinstance(statement, ast.ImportFrom) and statement.module:
-                names = [statement.module, *(f"{statement.module}.{alias.name}" for alias in statement.names)]
-            else:
-                continue
+            names = names_of_import(statement, modules()[module])
             found |= {each.partition(".")[0] for each in names}
-            waiting += [each for each in names if each in modules()]
+            waiting += [each for name in names for each in (name, name.rpartition(".")[0]) if each in modules()]
     return found & {"torch", "torchvision", "tensorflow", "horovod"}
 
 

@@ -5,8 +5,9 @@ import sys
 import torch
 
 from tests.faults.disturbances import disturb, leave_out_pictures
+from training.runtime import torch_ranks
 from training.runtime.distributed import run
-from training.torch_imagenet import models, torch_ranks
+from training.torch_imagenet import models
 from training.torch_imagenet.__main__ import main as program
 from training.torch_imagenet.image_batches import ImageBatches
 from training.torch_imagenet.models import Model

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import psutil
 from numpy.typing import NDArray
 
-from training.records.numbered_records import Records
-from training.runtime.errors import UserError
+from ..runtime.errors import UserError
+from .numbered_records import Records
 
 if TYPE_CHECKING:
     import tensorflow as tf

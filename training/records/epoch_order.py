@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from training.runtime.errors import UserError
-from training.runtime.position import Segment
+from ..runtime.errors import UserError
+from ..runtime.position import Segment
 
 # Adjacent records that are read at about the same time: about 1.8 MB of ImageNet, enough for the file system to read
 # ahead, and few enough that a window mixes 256 places of the dataset.

@@ -8,9 +8,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from training.records.tfrecords import Shard
-from training.runtime import listing
-from training.runtime.errors import UserError
+from ..runtime import listing
+from ..runtime.errors import UserError
+from .tfrecords import Shard
 
 # The number of names that a message shows.
 _SHOWN = 5

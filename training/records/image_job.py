@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from training.records.run_data import Data
-from training.runtime import options, ranks
-from training.runtime.position import Position
-from training.runtime.ranks import Variable
-from training.runtime.run_settings import RunSettings
-from training.runtime.schedule import batch_sentence
-from training.runtime.task import Evaluation, Plan, StepInput, Task, TrainStep
+from ..runtime import options, ranks
+from ..runtime.position import Position
+from ..runtime.ranks import Variable
+from ..runtime.run_settings import RunSettings
+from ..runtime.schedule import batch_sentence
+from ..runtime.task import Evaluation, Plan, StepInput, Task, TrainStep
+from .run_data import Data
 
 
 class Network(Protocol):

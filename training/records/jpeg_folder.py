@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from training.records import fingerprint
-from training.records.numbered_records import Records
-from training.records.tfrecords import readable
-from training.runtime.distributed import on_rank_zero, share
-from training.runtime.errors import UserError
+from ..runtime.distributed import on_rank_zero, share
+from ..runtime.errors import UserError
+from . import fingerprint
+from .numbered_records import Records
+from .tfrecords import readable
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from training.records.tfrecords import DamagedRecordError
+from .tfrecords import DamagedRecordError
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from training.records.epoch_order import Order
+from .epoch_order import Order
 
 
 class Pipeline(ABC):

@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from training.records import epoch_order, jpeg_folder, shard_records
-from training.records.epoch_order import Order
-from training.records.numbered_records import Records
-from training.records.shard_files import TRAIN
-from training.records.tfrecords import readable
-from training.runtime import ranks
-from training.runtime.distributed import on_rank_zero
-from training.runtime.errors import RankError, UserError
-from training.runtime.position import Segment
+from ..runtime import ranks
+from ..runtime.distributed import on_rank_zero
+from ..runtime.errors import RankError, UserError
+from ..runtime.position import Segment
+from . import epoch_order, jpeg_folder, shard_records
+from .epoch_order import Order
+from .numbered_records import Records
+from .shard_files import TRAIN
+from .tfrecords import readable
 
 Item = TypeVar("Item")
 

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from training.records import epoch_order, fingerprint, rank_records
-from training.records.numbered_records import Records
-from training.records.pipeline import Pipeline
-from training.records.shard_files import TRAIN, VALIDATION
-from training.runtime import ranks
-from training.runtime.position import Position
-from training.runtime.schedule import check_batch_size
+from ..runtime import ranks
+from ..runtime.position import Position
+from ..runtime.schedule import check_batch_size
+from . import epoch_order, fingerprint, rank_records
+from .numbered_records import Records
+from .pipeline import Pipeline
+from .shard_files import TRAIN, VALIDATION
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

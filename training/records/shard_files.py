@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from training.records.tfrecords import FRAMING, listed_bounds
-from training.runtime import listing
-from training.runtime.errors import UserError
-from training.runtime.files import private_folder, sync, write_atomically
+from ..runtime import listing
+from ..runtime.errors import UserError
+from ..runtime.files import private_folder, sync, write_atomically
+from .tfrecords import FRAMING, listed_bounds
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from training.records import example_reader, fingerprint, shard_files, tfrecords
-from training.records.image_features import ENCODED, LABEL
-from training.records.numbered_records import Records
-from training.records.tfrecords import Shard
-from training.runtime.distributed import on_rank_zero, share
-from training.runtime.errors import UserError
+from ..runtime.distributed import on_rank_zero, share
+from ..runtime.errors import UserError
+from . import example_reader, fingerprint, shard_files, tfrecords
+from .image_features import ENCODED, LABEL
+from .numbered_records import Records
+from .tfrecords import Shard
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -16,7 +16,7 @@ import numpy as np
 from awscrt.checksums import crc32c
 from numpy.typing import NDArray
 
-from training.runtime.errors import LOST_FILE_SYSTEM, LostFileSystemError, UserError
+from ..runtime.errors import LOST_FILE_SYSTEM, LostFileSystemError, UserError
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")

@@ -10,10 +10,10 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.records import stages
-from training.records.stages import Pass
-from training.records.tfrecords import DamagedRecordError
-from training.runtime.errors import UserError
+from ..runtime.errors import UserError
+from . import stages
+from .stages import Pass
+from .tfrecords import DamagedRecordError
 
 # https://man7.org/linux/man-pages/man3/mallopt.3.html
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from training.runtime.errors import LOST_FILE_SYSTEM, LostFileSystemError, UserError
-from training.runtime.files import write_atomically
+from .errors import LOST_FILE_SYSTEM, LostFileSystemError, UserError
+from .files import write_atomically
 
 _METADATA = "metadata"
 _DIGEST_LENGTH = 64
@@ -102,7 +102,7 @@ def newest(folder: Path) -> Checkpoint | None:
     if present:
         raise UserError(
             f"all {len(present)} checkpoints in {folder} are damaged; copy one back from where they were exported, or "
-            "give another '--output-dir' to start a new run"
+            "give another output folder to start a new run"
         )
     return None
 

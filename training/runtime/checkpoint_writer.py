@@ -7,10 +7,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from training.runtime import checkpoint, ranks, stop_request
-from training.runtime.distributed import flat
-from training.runtime.rank_checkpoint import FOLDER
-from training.runtime.ranks import Variable
+from numpy.typing import NDArray
+
+from . import checkpoint, ranks, stop_request
+from .distributed import flat
+from .rank_checkpoint import FOLDER
+from .ranks import Variable
 
 
 class CheckpointWriter:
@@ -58,14 +60,20 @@ class CheckpointWriter:
             per_rank: float32 variables that differ from rank to rank, such as the moving statistics of batch
                 normalization.
         """
-        # At most one in flight: a second copy would need as much memory again, and no file would be newer.
         self.wait()
         # Every rank sends its values, so every rank must come here.
         rows = ranks.current().rows(flat(per_rank), "per rank") if per_rank else None
+        if ranks.rank() == 0:
+            arrays = [variable.numpy() for variable in variables] + ([] if rows is None else [rows])
+            self.save_arrays(arrays, step, metadata)
+
+    def save_arrays(self, arrays: Sequence[NDArray[Any]], step: int, metadata: Mapping[str, Any]) -> None:
+        """Begin to write arrays that training no longer changes; on the other ranks it does nothing."""
+        # At most one in flight: a second copy would need as much memory again, and no file would be newer.
+        self.wait()
         # All ranks hold the same state, so one writes it; the others would overwrite its file.
         if ranks.rank() != 0:
             return
-        arrays = [variable.numpy() for variable in variables] + ([] if rows is None else [rows])
         state = checkpoint.Checkpoint(step=step, arrays=arrays, metadata={**metadata, "world_size": ranks.size()})
         with stop_request.blocked():
             self._newest = self._thread.submit(_write, self._folder, state, self._keep)

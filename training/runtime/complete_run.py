@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from training.runtime import elastic, files, ranks, watchdog
-from training.runtime.checkpoint_writer import CheckpointWriter
-from training.runtime.distributed import on_rank_zero, say
-from training.runtime.loop import Loop
-from training.runtime.rank_checkpoint import another_program, resume
-from training.runtime.run_lock import locked
-from training.runtime.stop_request import StopRequest
-from training.runtime.task import Task
+from . import elastic, files, ranks, watchdog
+from .checkpoint_writer import CheckpointWriter
+from .distributed import on_rank_zero, say
+from .loop import Loop
+from .rank_checkpoint import another_program, resume
+from .run_lock import locked
+from .stop_request import StopRequest
+from .task import Task
 
 
 def complete(task: Task, stop: StopRequest, check_hosts: elastic.CheckHosts, began: float) -> None:

@@ -2,8 +2,8 @@
 
 import os
 
-from training.runtime import torchrun_environment
-from training.runtime.errors import UserError
+from . import torchrun_environment
+from .errors import UserError
 
 _THREADS = "TRAINING_DATA_THREADS"
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from training.runtime import picture_process, ranks
+from . import picture_process, ranks
 
 
 def point(epoch: float, world_size: int, *, loss: Mapping[str, float], accuracy: Mapping[str, float]) -> dict[str, Any]:
@@ -29,4 +29,4 @@ def draw(output: Path) -> None:
     """
     # Rank zero alone writes.
     if ranks.rank() == 0:
-        picture_process.draw(output / "curve.svg", "training.runtime.curve_picture", [str(output)])
+        picture_process.draw(output / "curve.svg", f"{__package__}.curve_picture", [str(output)])

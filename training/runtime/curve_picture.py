@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.ticker import MaxNLocator
 
-from training.runtime.files import write_atomically
+from .files import write_atomically
 
 # Inches of 100 pixels; the letters are large enough for half of that width.
 _WIDTH, _HEIGHT = 8.3, 4.1

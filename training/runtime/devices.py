@@ -5,10 +5,10 @@ from typing import TypeVar
 
 import tensorflow as tf
 
-from training.runtime import tensorflow_ranks, xla
-from training.runtime.cores import share_of_cores
-from training.runtime.errors import RankError
-from training.runtime.run_settings import TensorFlowSettings
+from . import tensorflow_ranks, xla
+from .cores import share_of_cores
+from .errors import RankError
+from .run_settings import TensorFlowSettings
 
 Settings = TypeVar("Settings", bound=TensorFlowSettings)
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from training.runtime import command_line, ranks, torchrun_environment
-from training.runtime.errors import USER_ERROR, LostFileSystemError, LostProcessError, RankError, UserError
-from training.runtime.ranks import Variable
-from training.runtime.stop_request import STOPPED, Stopped
+from . import command_line, ranks, torchrun_environment
+from .errors import USER_ERROR, LostFileSystemError, LostProcessError, RankError, UserError
+from .ranks import Variable
+from .stop_request import STOPPED, Stopped
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable
 from typing import TypeVar
 
-from training.runtime.distributed import on_every_rank
-from training.runtime.errors import RankError, UserError
+from .distributed import on_every_rank
+from .errors import RankError, UserError
 
 Value = TypeVar("Value")
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from training.runtime.errors import UserError
+from .errors import UserError
 
 _PARTIAL = ".partial"
 

@@ -13,9 +13,9 @@ from horovod.common.elastic import State
 from horovod.common.exceptions import HorovodInternalError
 from numpy.typing import NDArray
 
-from training.runtime import elastic, ranks
-from training.runtime.elastic import CheckHosts
-from training.runtime.tensorflow_ranks import TensorFlowRanks
+from . import elastic, ranks
+from .elastic import CheckHosts
+from .tensorflow_ranks import TensorFlowRanks
 
 
 class HorovodRanks(TensorFlowRanks):
@@ -44,6 +44,14 @@ class HorovodRanks(TensorFlowRanks):
     def broadcast(self, value: Any, name: str) -> Any:
         """Return rank zero's value on every rank."""
         return hvd.broadcast_object(value, root_rank=0, name=name)
+
+    def broadcast_array(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return rank zero's array on every rank, each of which gives one of its shape and type."""
+        # As bytes: Horovod does not send each of NumPy's types, nor an array without dimensions.
+        words = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        sent = hvd.broadcast(words, root_rank=0, name="array").numpy() if len(words) else words
+        found: NDArray[Any] = sent.view(array.dtype).reshape(array.shape)
+        return found
 
     def rows(self, vector: NDArray[Any], name: str) -> NDArray[Any]:
         """Return the vectors of all ranks, a row each."""

@@ -4,14 +4,14 @@ import math
 import time
 from typing import Any
 
-from training.runtime.distributed import say
-from training.runtime.loss_sum import LossSum
-from training.runtime.position import Position
-from training.runtime.progress import Exchanged
-from training.runtime.steps import Steps
-from training.runtime.task import Evaluation, LossCurves, Task
-from training.runtime.tensorboard_curves import Curves
-from training.runtime.throughput import rate
+from .distributed import say
+from .loss_sum import LossSum
+from .position import Position
+from .progress import Exchanged
+from .steps import Steps
+from .task import Evaluation, LossCurves, Task
+from .tensorboard_curves import Curves
+from .throughput import rate
 
 _SECONDS_BETWEEN_LINES = 10.0
 

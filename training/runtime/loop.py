@@ -4,19 +4,19 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from training.runtime import curve, elastic, ranks, watchdog
-from training.runtime.checkpoint_writer import CheckpointWriter
-from training.runtime.distributed import assign_flat, average, barrier, flat, say
-from training.runtime.every import Timer
-from training.runtime.lines import Lines
-from training.runtime.loss_sum import LossSum
-from training.runtime.position import Position
-from training.runtime.progress import Exchanged, Progress
-from training.runtime.steps import Steps
-from training.runtime.stop_request import Stopped, StopRequest
-from training.runtime.task import Evaluation, StepInput, Task
-from training.runtime.throughput import speeds
-from training.runtime.wall_clock import WallClock
+from . import curve, elastic, ranks, watchdog
+from .checkpoint_writer import CheckpointWriter
+from .distributed import assign_flat, average, barrier, flat, say
+from .every import Timer
+from .lines import Lines
+from .loss_sum import LossSum
+from .position import Position
+from .progress import Exchanged, Progress
+from .steps import Steps
+from .stop_request import Stopped, StopRequest
+from .task import Evaluation, StepInput, Task
+from .throughput import speeds
+from .wall_clock import WallClock
 
 # Steps between two exchanges of progress: a few numbers of each rank.
 _EXCHANGE_STEPS = 10

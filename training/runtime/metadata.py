@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from training.runtime.position import Position
+from .position import Position
 
 
 def is_known(written: Mapping[str, Any], names: Sequence[str]) -> bool:
@@ -65,6 +65,9 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "position": _is_position,
     "results": _are_results,
     "epoch_losses": _are_sums,
+    "names": lambda value: _is_list(value, lambda entry: isinstance(entry, str)),
+    "of_ranks": lambda value: _is_list(value, lambda entry: isinstance(entry, str)),
+    "adapter": _is_mapping,
     "skipped": _are_skipped,
     "training_images": _is_whole,
     "dataset": lambda value: _is_mapping(value, lambda entry: isinstance(entry, str)),

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from training.runtime.errors import UserError
+from .errors import UserError
 
 #: Workers with their slots, in the hostfile's order, such as `job-worker-0.job:8,job-worker-1.job:8`.
 HOSTS = "TRAINING_HOSTS"

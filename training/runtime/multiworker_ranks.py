@@ -14,10 +14,10 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from training.runtime import devices, mpirun_environment, ranks, watchdog
-from training.runtime.errors import RankError
-from training.runtime.mpirun_environment import PORT, MpirunRanks
-from training.runtime.tensorflow_ranks import TensorFlowRanks
+from . import devices, mpirun_environment, ranks, watchdog
+from .errors import RankError
+from .mpirun_environment import PORT, MpirunRanks
+from .tensorflow_ranks import TensorFlowRanks
 
 # Any number that is not one of the strategy's own, which count from 1.
 _GROUP = 1_000_000

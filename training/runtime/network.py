@@ -5,7 +5,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from training.runtime.files import make_atomically
+from .files import make_atomically
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from training.runtime.command_line import Parser
+from .command_line import Parser
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

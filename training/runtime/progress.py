@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from training.runtime import ranks
-from training.runtime.every import Timer
-from training.runtime.loss_sum import LossSum
-from training.runtime.steps import Steps
-from training.runtime.stop_request import StopRequest
+from . import ranks
+from .every import Timer
+from .loss_sum import LossSum
+from .steps import Steps
+from .stop_request import StopRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from training.runtime import checkpoint, files, metadata, ranks
-from training.runtime.distributed import assign_flat, flat, on_rank_zero
-from training.runtime.errors import UserError
-from training.runtime.ranks import Variable
+from . import checkpoint, files, metadata, ranks
+from .distributed import assign_flat, flat, on_rank_zero
+from .errors import UserError
+from .ranks import Variable
 
 #: In the output folder.
 FOLDER = "checkpoints"
@@ -63,7 +63,7 @@ def _read(
     arrays = list(found.arrays)
     rows = arrays.pop() if per_rank and arrays else None
     if not _fit(arrays, variables) or (per_rank and not _are_rows(rows, flat(per_rank))):
-        raise UserError(f"the checkpoints in {output} hold the weights of another network; give another '--output-dir'")
+        raise UserError(f"the checkpoints in {output} hold the weights of another network; give another output folder")
     for variable, array in zip(variables, arrays, strict=True):
         variable.assign(array)
     return found.metadata, rows
@@ -85,8 +85,8 @@ def check_folder(output: Path) -> None:
     for path, kind in ((output / FOLDER, "folder"), (output / FOLDER / checkpoint.POINTER, "file")):
         if path.exists() and path.is_dir() != (kind == "folder"):
             raise UserError(
-                f"'--output-dir' is {output}, where {path.relative_to(output)} is not a {kind}; rename it, or give "
-                "another '--output-dir'"
+                f"the output folder is {output}, where {path.relative_to(output)} is not a {kind}; rename it, or give "
+                "another one"
             )
     files.make_writable(output, FOLDER)
 
@@ -98,7 +98,7 @@ def check_settings(output: Path, given: Mapping[str, Any], written: Mapping[str,
             raise another_program(output)
         raise UserError(
             f"the checkpoints in {output} are those of a version of this program without {' '.join(missing)}, or of "
-            "another program; resume with that one, or give another '--output-dir' to start a new run"
+            "another program; resume with that one, or give another output folder to start a new run"
         )
     differing = [name for name in given if given[name] != written[name]]
     if differing:
@@ -106,10 +106,10 @@ def check_settings(output: Path, given: Mapping[str, Any], written: Mapping[str,
         then = " ".join(f"{name} {written[name]}" for name in differing)
         raise UserError(
             f"{now}, but the checkpoints in {output} were written with {then}; "
-            f"give {then} to resume that run, or another '--output-dir' to start a new one"
+            f"give {then} to resume that run, or another output folder to start a new one"
         )
 
 
 def another_program(output: Path) -> UserError:
     """Return the error of a folder with checkpoints that this program has not written."""
-    return UserError(f"the checkpoints in {output} are those of another program; give another '--output-dir'")
+    return UserError(f"the checkpoints in {output} are those of another program; give another output folder")

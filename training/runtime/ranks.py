@@ -54,6 +54,18 @@ class Ranks:
         """Return rank zero's value on every rank."""
         return value
 
+    def broadcast_arrays(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return rank zero's arrays on every rank; those of the other ranks count for nothing."""
+        # One by one: a pickle of all would need as much memory again.
+        kinds = self.broadcast([(each.shape, each.dtype) for each in arrays], "kinds of arrays")
+        own = arrays if self.rank() == 0 else [np.empty(shape, dtype) for shape, dtype in kinds]
+        return [self.broadcast_array(each) for each in own]
+
+    def broadcast_array(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return rank zero's array on every rank, each of which gives one of its shape and type."""
+        sent: NDArray[Any] = self.broadcast(array, "array")
+        return sent
+
     def rows(self, vector: NDArray[Any], name: str) -> NDArray[Any]:
         """Return the vectors of all ranks, a row each."""
         return vector[np.newaxis]

@@ -27,10 +27,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from training.runtime import elastic, stop_request, torchrun_environment, watchdog
-from training.runtime.distributed import on_rank_zero
-from training.runtime.errors import LOST_FILE_SYSTEM, USER_ERROR, UserError
-from training.runtime.files import open_for_writing, unwritable
+from . import elastic, stop_request, torchrun_environment, watchdog
+from .distributed import on_rank_zero
+from .errors import LOST_FILE_SYSTEM, USER_ERROR, UserError
+from .files import open_for_writing, unwritable
 
 _NAME = ".run-lock"
 
@@ -155,8 +155,8 @@ class Lock:
         owner = _described(content)
         if waited > self._limit(content):
             raise UserError(
-                f"'--output-dir' is {self._output}, where another run trains: {owner}; wait for its end or "
-                "stop it, or give another '--output-dir'"
+                f"the output folder is {self._output}, where another run trains: {owner}; wait for its end or "
+                "stop it, or give another folder"
             )
         if not self._said:
             why = self._why_longer(content)

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from training.runtime.command_line import path, whole_number
-from training.runtime.every import Every, every
-from training.runtime.options import option
+from .command_line import path, whole_number
+from .every import Every, every
+from .options import option
 
 
 # Without slots: a program combines several of these classes.

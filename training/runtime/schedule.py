@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from training.runtime.errors import UserError
+from .errors import UserError
 
 #: Part of the peak learning rate, from the part of the decay that is left: 1 to 1, and 0 to 0.
 RateCurve = Callable[[float], float]

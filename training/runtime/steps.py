@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from training.runtime.errors import UserError
-from training.runtime.loss_sum import LossSum
-from training.runtime.task import Plan, StepInput, TrainStep
-from training.runtime.throughput import Throughput
+from .errors import UserError
+from .loss_sum import LossSum
+from .task import Plan, StepInput, TrainStep
+from .throughput import Throughput
 
 # A result that was there needs less time than this to be read.
 _READ_SECONDS = 0.001

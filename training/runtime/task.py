@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from training.runtime.every import Every
-from training.runtime.position import Position
-from training.runtime.ranks import Variable
+from .every import Every
+from .position import Position
+from .ranks import Variable
 
 #: A step: the tensors of a batch to (the losses of this rank's images by name, whether the weights were changed).
 TrainStep = Callable[..., tuple[Mapping[str, Any], Any]]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from training.runtime import ranks
-from training.runtime.elastic import CheckHosts
+from . import ranks
+from .elastic import CheckHosts
 
 
 class TensorFlowRanks(ranks.Ranks):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from training.runtime import ranks
+from . import ranks
 
 
 class Throughput:

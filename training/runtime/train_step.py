@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 
-from training.runtime import elastic, tensorflow_ranks
-from training.runtime.network import Network
-from training.runtime.task import TrainStep
+from . import elastic, tensorflow_ranks
+from .network import Network
+from .task import TrainStep
 
 #: The forward pass in training: the tensors of a batch to the losses of this rank's images, each with a name.
 Losses = Callable[..., Mapping[str, tf.Tensor]]

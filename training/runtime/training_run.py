@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
-from training.runtime import (
+from . import (
     complete_run,
     curve,
     elastic,
@@ -18,10 +18,10 @@ from training.runtime import (
     wall_clock,
     watchdog,
 )
-from training.runtime.errors import RankError
-from training.runtime.lost_launcher import end_with_the_launcher
-from training.runtime.stop_request import StopRequest
-from training.runtime.task import Task
+from .errors import RankError
+from .lost_launcher import end_with_the_launcher
+from .stop_request import StopRequest
+from .task import Task
 
 # XLA and the GPU's libraries report it within errors of other kinds.
 _WORDS = ("RESOURCE_EXHAUSTED", "Out of memory", "OUT_OF_MEMORY", "ALLOC_FAILED")

@@ -28,7 +28,8 @@ def progress() -> None:
 
     The thread of faulthandler needs no lock of Python's, which the main thread may hold for ever.
     """
-    faulthandler.dump_traceback_later(limit(), exit=True)
+    # By number: `sys.stderr` may have been replaced, such as in a notebook.
+    faulthandler.dump_traceback_later(limit(), exit=True, file=2)
 
 
 def finished() -> None:

@@ -8,7 +8,7 @@ import os
 
 from tensorflow.python.client import pywrap_tf_session
 
-from training.runtime.errors import UserError
+from .errors import UserError
 
 _VARIABLE = "TF_XLA_FLAGS"
 _SIZE = "--tf_xla_max_cluster_size"

@@ -24,7 +24,7 @@ from training.records import rank_records
 from training.records.image_job import ImageJob
 from training.records.run_data import Data
 from training.records.shard_files import TRAIN, VALIDATION
-from training.runtime import complete_run, curve, options, ranks, wall_clock, watchdog
+from training.runtime import complete_run, curve, options, ranks, torch_ranks, wall_clock, watchdog
 from training.runtime.command_line import whole_number
 from training.runtime.cores import data_threads
 from training.runtime.distributed import RankParser
@@ -33,7 +33,7 @@ from training.runtime.options import changed, option
 from training.runtime.position import Position
 from training.runtime.stop_request import StopRequest
 from training.runtime.task import Evaluation, StepInput, TrainStep
-from training.torch_imagenet import image_batches, models, torch_devices, torch_ranks
+from training.torch_imagenet import image_batches, models, torch_devices
 from training.torch_imagenet.image_batches import Batch, ImageBatches, SyntheticBatches
 from training.torch_imagenet.models import MODELS
 from training.torch_imagenet.torch_network import Network

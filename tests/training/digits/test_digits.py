@@ -162,7 +162,7 @@ def test_of_two_runs_in_one_folder_the_second_is_rejected_and_the_first_is_undis
     assert second.stdout.startswith(f"waiting for another run in {output} to end: process ")
     owner = json.loads((output / ".run-lock").read_bytes())
     process = f"process {owner['process']} on {owner['host']}, since {owner['since']}"
-    error = f"error: '--output-dir' is {output}, where another run trains: {process}; wait for its end or stop it, or"
+    error = f"error: the output folder is {output}, where another run trains: {process}; wait for its end or stop it"
     assert second.stderr.count(error) == 1
 
 

@@ -67,13 +67,13 @@ def test_a_new_option_is_named_as_what_older_checkpoints_lack() -> None:
         (
             {"--seed": 1, "--batch-size": 16},
             "'--seed' is 1, but the checkpoints in out were written with --seed 0; "
-            "give --seed 0 to resume that run, or another '--output-dir' to start a new one",
+            "give --seed 0 to resume that run, or another output folder to start a new one",
         ),
         (
             {"--seed": 1, "--batch-size": 8},
             "'--seed' is 1 and '--batch-size' is 8, but the checkpoints in out were written with "
             "--seed 0 --batch-size 16; give --seed 0 --batch-size 16 to resume that run, "
-            "or another '--output-dir' to start a new one",
+            "or another output folder to start a new one",
         ),
     ],
 )
@@ -162,7 +162,7 @@ def test_a_file_in_the_place_of_the_checkpoints_ends_the_start(tmp_path: Path) -
     with pytest.raises(UserError) as caught:
         resume(tmp_path, [], {})
     assert str(caught.value) == (
-        f"'--output-dir' is {tmp_path}, where checkpoints is not a folder; rename it, or give another '--output-dir'"
+        f"the output folder is {tmp_path}, where checkpoints is not a folder; rename it, or give another one"
     )
 
 
@@ -170,7 +170,7 @@ def test_a_file_in_the_place_of_the_checkpoints_ends_the_start(tmp_path: Path) -
 def test_a_folder_in_the_place_of_the_pointer_ends_the_start(tmp_path: Path) -> None:
     (tmp_path / "checkpoints/latest").mkdir(parents=True)
     with pytest.raises(
-        UserError, match=f"'--output-dir' is {tmp_path}, where checkpoints/latest is not a file; rename"
+        UserError, match=f"the output folder is {tmp_path}, where checkpoints/latest is not a file; rename"
     ):
         resume(tmp_path, [], {})
 

@@ -72,8 +72,8 @@ def test_a_second_run_is_rejected_with_host_process_and_time(
     assert since.endswith("+00:00")
     owner = f"process {os.getpid()} on worker-0, since {since}"
     assert str(caught.value) == (
-        f"'--output-dir' is {tmp_path}, where another run trains: {owner}; wait for its end or stop it, or give "
-        "another '--output-dir'"
+        f"the output folder is {tmp_path}, where another run trains: {owner}; wait for its end or stop it, or give "
+        "another folder"
     )
     assert capsys.readouterr().out == f"waiting for another run in {tmp_path} to end: {owner}\n"
     first.release()

@@ -14,9 +14,8 @@ import pytest
 import torch.distributed as dist
 
 from tests.training.mpirun import PATIENCE, ROOT
-from training.runtime import ranks
+from training.runtime import ranks, torch_ranks
 from training.runtime.stop_request import StopRequest
-from training.torch_imagenet import torch_ranks
 
 
 @pytest.fixture
@@ -98,7 +97,7 @@ def _wait_for_a_stop_request(found: "SimpleQueue[Any]", port: int) -> None:
 _SECONDS = "2"
 
 _PROGRAM = """\
-from training.torch_imagenet import torch_ranks
+from training.runtime import torch_ranks
 raise SystemExit(torch_ranks.run(lambda: print("connected")))
 """
 

@@ -4,8 +4,8 @@ import sys
 
 import torchvision
 
-from training.runtime import lines, loop
-from training.torch_imagenet import models, torch_ranks
+from training.runtime import lines, loop, torch_ranks
+from training.torch_imagenet import models
 from training.torch_imagenet.__main__ import main
 from training.torch_imagenet.models import Model
 

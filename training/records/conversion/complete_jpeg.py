@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from training.records.conversion import image_header
-from training.records.conversion.source_images import DamagedImageError
+from . import image_header
+from .source_images import DamagedImageError
 
 _START, _END = b"\xff\xd8", b"\xff\xd9"
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from training.runtime.errors import UserError
-from training.runtime.files import write_atomically, write_json
+from ...runtime.errors import UserError
+from ...runtime.files import write_atomically, write_json
 
 NAME = "conversion.json"
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from training.records.conversion import conversion_folder, shard_plan, shard_processes
-from training.records.conversion.image_header import MEGAPIXELS
-from training.records.conversion.shard_plan import PlannedImage, Shard
-from training.records.conversion.shard_writer import Conversion
-from training.records.shard_files import TRAIN, VALIDATION, count_examples
-from training.runtime import command_line
-from training.runtime.command_line import path, whole_number
-from training.runtime.options import option
+from ...runtime import command_line
+from ...runtime.command_line import path, whole_number
+from ...runtime.options import option
+from ..shard_files import TRAIN, VALIDATION, count_examples
+from . import conversion_folder, shard_plan, shard_processes
+from .image_header import MEGAPIXELS
+from .shard_plan import PlannedImage, Shard
+from .shard_writer import Conversion
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import struct
 
-from training.records.conversion.source_images import DamagedImageError
+from .source_images import DamagedImageError
 
 #: The largest image that is converted, unless `--max-megapixels` says otherwise; Pillow warns from 89 megapixels on. It
 #: takes 300 MB of memory, and four times as much where it is resized.

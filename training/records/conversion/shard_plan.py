@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from training.records.shard_files import TRAIN, VALIDATION, shard_name
-from training.runtime.errors import UserError
+from ...runtime.errors import UserError
+from ..shard_files import TRAIN, VALIDATION, shard_name
 
 # Fixed: the same images always give the same shards.
 _SEED = 0

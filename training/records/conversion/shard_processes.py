@@ -11,9 +11,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from typing import TextIO
 
-from training.records.conversion.shard_plan import Shard
-from training.records.conversion.shard_writer import Conversion
-from training.runtime.errors import UserError
+from ...runtime.errors import UserError
+from .shard_plan import Shard
+from .shard_writer import Conversion
 
 _CELLS = 30
 

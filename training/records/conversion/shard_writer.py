@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from training.records import shard_files
-from training.records.conversion.image_header import MEGAPIXELS
-from training.records.conversion.shard_plan import Shard
-from training.records.conversion.source_images import DamagedImageError
+from .. import shard_files
+from .image_header import MEGAPIXELS
+from .shard_plan import Shard
+from .source_images import DamagedImageError
 
 if TYPE_CHECKING:
     import tensorflow as tf

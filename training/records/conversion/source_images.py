@@ -5,8 +5,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.runtime import listing
-from training.runtime.errors import UserError
+from ...runtime import listing
+from ...runtime.errors import UserError
 
 # The number of names that a message shows.
 _SHOWN = 5

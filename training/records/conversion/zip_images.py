@@ -6,8 +6,8 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from training.records.conversion.source_images import DamagedImageError, SourceImage, read_range
-from training.runtime.errors import UserError
+from ...runtime.errors import UserError
+from .source_images import DamagedImageError, SourceImage, read_range
 
 # A member's own header, before its name: signature, 22 bytes that the list of members repeats, and two lengths.
 _HEADER = struct.Struct("<4s22xHH")

@@ -14,8 +14,8 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
-from training.runtime import distributed, parent_death, ranks, watchdog
-from training.runtime.errors import LostProcessError, UserError
+from . import distributed, parent_death, ranks, watchdog
+from .errors import LostProcessError, UserError
 
 # Rank zero waits this long for the ranks that start after it.
 _SECONDS_BETWEEN_ANSWERS = 0.05
@@ -45,6 +45,15 @@ class TorchRanks(ranks.Ranks):
         values = [value]
         dist.broadcast_object_list(values, src=0, group=self._group)
         return values[0]
+
+    def broadcast_array(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return rank zero's array on every rank, each of which gives one of its shape and type."""
+        # As bytes: torch has not each of NumPy's types.
+        words = torch.from_numpy(np.ascontiguousarray(array).reshape(-1).view(np.uint8).copy())
+        if len(words):
+            dist.broadcast(words, src=0, group=self._group)
+        found: NDArray[Any] = words.numpy().view(array.dtype).reshape(array.shape)
+        return found
 
     def rows(self, vector: NDArray[Any], name: str) -> NDArray[Any]:
         """Return the vectors of all ranks, a row each."""
