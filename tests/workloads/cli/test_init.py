@@ -110,7 +110,7 @@ def test_the_project_has_the_packages_and_the_flags_of_this_repository(root: Pat
     assert packages("requirements-training.txt") <= known
     # Those of the other programs in `training/`, and of its tests.
     others = {re.split(r"[^a-z0-9]", each)[0] for each in known - packages("requirements-training.txt")}
-    assert others == {"boto3", "matplotlib", "moto", "pycocotools", "pytest"}
+    assert others == {"boto3", "hatchling", "matplotlib", "moto", "pycocotools", "pytest"}
     assert packages("requirements-horovod.txt") == set(groups["horovod"])
     context, own = (json.loads((folder / "cdk.json").read_text()) for folder in (root, PROJECT))
     assert {**context, "app": "python app.py"} == own
