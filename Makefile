@@ -137,13 +137,14 @@ check: lint types scan audit docs test test-runs ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
 	@ruff check
 	@ruff format --check
-	@hadolint training/Dockerfile training/torch.Dockerfile training/cuda/base.Dockerfile workloads/training_workloads/project/Dockerfile
+	@hadolint training/Dockerfile training/torch.Dockerfile training/cuda/base.Dockerfile \
+		workloads/training_workloads/project/*/Dockerfile
 USER_TYPES := tests/test_public_types.py
 types: $(CDK) $(TRAINING) ## Check types: of the CDK side, of the training side with its interpreter, and those that users see
 	@mypy
 	@mypy --cache-dir .mypy_cache/training --follow-imports silent --python-executable .venv-training/bin/python \
 		--exclude '^benchmarks/(bare_vpc/|lint_recall|synth_time)' training tests/training tests/faults benchmarks \
-		workloads/training_workloads/project/train.py
+		workloads/training_workloads/project/horovod/train.py
 	@python -m pytest -q $(USER_TYPES)
 scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@echo && echo "==> scanning the templates of every configuration, and every manifest"
@@ -202,8 +203,9 @@ bench-roi-align: $(TRAINING) ## Compare ROI align and a step of Mask R-CNN with 
 sbom: $(CDK) ## Write bills of materials of wheel and images, CycloneDX, into dist/sbom/ (BUILD_ARGS="EFA_INSTALLER_VERSION=…")
 	@python -m scan.sbom $(addprefix --build-arg ,$(BUILD_ARGS))
 
-wheel: $(CDK) ## Build the library as a wheel into dist/
+wheel: $(CDK) ## Build the package and the library exact_resume as wheels into dist/
 	@python -m hatchling build -t wheel -d dist
+	@cd training && python -m hatchling build -t wheel -d ../dist
 
 snapshots: $(CDK) ## Update the snapshots; review the diff before you commit
 	@$(TEST_CDK) --snapshot-update

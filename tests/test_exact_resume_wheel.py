@@ -59,7 +59,9 @@ def test_the_images_install_the_library_without_an_index(dockerfile: str, root: 
     assert "--no-index" in command
     words = [sys.executable, "-m", "pip", *shlex.split(command), "--quiet", "--target", str(tmp_path)]
     subprocess.run(words, cwd=root, check=True)
-    program = "import exact_resume.runtime.user_loop, importlib.metadata; print(importlib.metadata.version('exact-resume'))"
+    program = (
+        "import exact_resume.runtime.user_loop, importlib.metadata; print(importlib.metadata.version('exact-resume'))"
+    )
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
     assert (tmp_path / "exact_resume/runtime/user_loop.py").is_file()
 

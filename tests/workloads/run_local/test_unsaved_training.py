@@ -35,7 +35,7 @@ def test_a_run_that_ended_or_saved_its_state_is_not(tmp_path: Path, ending: Endi
 
 
 def test_a_short_run_has_nothing_to_repeat(tmp_path: Path) -> None:
-    assert line(tmp_path, seconds=29) is None
+    assert line(tmp_path, seconds=59) is None
 
 
 @pytest.mark.parametrize("name", ["runs/a/checkpoint-1/model.pt", "backup.h5", "out/epoch"])
@@ -69,7 +69,7 @@ def test_a_folder_with_too_many_files_says_nothing(tmp_path: Path, monkeypatch: 
 
 
 def test_run_local_says_it_of_a_script_that_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(module, "_LEAST_SECONDS", 0.0)
     venv = environment_with_mpirun(tmp_path / "environment", body="sys.exit(1)")
@@ -84,4 +84,4 @@ def test_run_local_says_it_of_a_script_that_is_killed(
     for name in ("TF_NUM_INTRAOP_THREADS", "TRAINING_DATA_THREADS"):
         monkeypatch.setenv(name, "1")
     assert run_locally("train.py", volumes=tmp_path / "runs", environment=venv) == 1
-    assert f"run-local: train.py has written no file below {folder}: unless" in capsys.readouterr().err
+    assert f"run-local: train.py has written no file below {folder}: unless" in capfd.readouterr().err

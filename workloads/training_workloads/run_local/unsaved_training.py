@@ -8,7 +8,7 @@ from training_workloads.run_local.supervisor import Ending
 __all__ = ["unsaved_training"]
 
 # A shorter run has hardly imported its packages.
-_LEAST_SECONDS = 30.0
+_LEAST_SECONDS = 60.0
 
 # More would take long to search; a folder with so many is not searched to its end, and nothing is known.
 _MOST_FILES = 20_000
