@@ -103,7 +103,7 @@ class Starts:
         self._is_decided = self._has_doubted = False
 
     def begin(self) -> None:
-        """Take what is read from now on as that of a new start."""
+        """Begin a new start: what is read from now on is its output."""
         if self._now:
             self._now.seconds = self._clock() - self._now.began
             # One that failed at once repeats nothing, and the one before it counts.
@@ -121,7 +121,7 @@ class Starts:
             self._now.read(line[:_LONGEST].decode(errors="replace"))
 
     def line(self) -> str | None:
-        """Return what is known now and was not before, as the line to print; None where that is nothing."""
+        """Return the line to print, once; None without news."""
         before, now = self._before, self._now
         if before is None or now is None or before.seconds < _LEAST_SECONDS or self._is_decided:
             return None

@@ -70,7 +70,7 @@ def test_each_start_that_repeats_is_named_with_its_time() -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        # BackupAndRestore prints nothing of its own.
+        # BackupAndRestore prints nothing itself.
         KERAS[4:],
         ["epoch 1 step 300 loss 0.4", "epoch 1 step 400 loss 0.4"],
         ["resuming after step 270, 0 images into epoch 7: written by 2 ranks, now 2"],
@@ -119,7 +119,7 @@ def test_a_line_of_the_settings_that_each_start_prints_does_not_count() -> None:
         KERAS[:2],
     ],
 )
-def test_what_cannot_be_seen_is_said_once_and_late(lines: list[str]) -> None:
+def test_an_unknown_start_is_named_once_and_late(lines: list[str]) -> None:
     job = Job()
     job.start(*lines)
     assert job.start(*lines, seconds=599) == []

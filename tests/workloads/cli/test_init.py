@@ -88,7 +88,7 @@ def test_each_framework_has_its_script_job_image_and_readme(
     assert command("lint", "dist/jobs").out.startswith("0 errors, 0 warnings")
 
 
-def test_horovod_is_the_default_where_nobody_is_asked(command: Command, tmp_path: Path) -> None:
+def test_horovod_is_the_default_without_a_terminal(command: Command, tmp_path: Path) -> None:
     command("init", "mine")
     assert "import horovod.tensorflow.keras as hvd" in (tmp_path / "mine/train.py").read_text()
 

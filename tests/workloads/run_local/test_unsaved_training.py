@@ -15,6 +15,7 @@ KILLED = Ending(code=137, reason="rank 1 was ended by SIGKILL")
 INTERRUPTED = Ending(code=130, reason="ended by SIGINT", stopped=True)
 SAVED = Ending(code=75, reason="rank 0 ended with exit code 75")
 DONE = Ending(code=0, reason=None)
+MISTAKE = Ending(code=2, reason="rank 0 ended with exit code 2")
 
 
 def line(folder: Path, ending: Ending = KILLED, *, began: float = 0.0, seconds: float = 2460.0) -> str | None:
@@ -29,7 +30,7 @@ def test_a_run_that_left_no_file_is_repeated(tmp_path: Path, ending: Ending) -> 
     )
 
 
-@pytest.mark.parametrize("ending", [DONE, SAVED])
+@pytest.mark.parametrize("ending", [DONE, SAVED, MISTAKE])
 def test_a_run_that_ended_or_saved_its_state_is_not(tmp_path: Path, ending: Ending) -> None:
     assert line(tmp_path, ending) is None
 

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from training_workloads.mpijob.programs import USER_ERROR
 from training_workloads.run_local.supervisor import Ending
 
 __all__ = ["unsaved_training"]
@@ -29,7 +30,8 @@ def unsaved_training(name: str, ending: Ending, folder: Path, *, began: float, s
         began: When it began, on the clock of files.
         seconds: How long it ran.
     """
-    if not (ending.failed or ending.stopped) or seconds < _LEAST_SECONDS or _has_written(folder, began):
+    is_lost = ending.stopped or (ending.failed and ending.code != USER_ERROR)
+    if not is_lost or seconds < _LEAST_SECONDS or _has_written(folder, began):
         return None
     lasted = f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
     return (
