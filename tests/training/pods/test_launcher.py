@@ -272,14 +272,6 @@ def test_the_real_launchers_report_a_users_mistake(
     assert (hostfile.parent / "termination-log").read_text().startswith(reason)
 
 
-def test_training_that_ranks_repeat_is_named_in_the_log(repeat: Repeat, tmp_path: Path) -> None:
-    epochs = "for epoch in 1 2 3; do echo Epoch $epoch/3; done; sleep 0.7"
-    done = repeat(f"{epochs}; {counted(tmp_path, 137, 0)}", restarts=1)
-    page = "docs/exact-resume.md shows how a script resumes"
-    line = f"started again without a checkpoint, at epoch 1 as the start before; 1 seconds are repeated: {page}"
-    assert done.stdout.splitlines()[4:] == ["Epoch 1/3", "Epoch 2/3", "Epoch 3/3", line]
-
-
 def test_ranks_that_were_stopped_on_request_restart_without_limit(repeat: Repeat, tmp_path: Path) -> None:
     done = repeat(counted(tmp_path, 75, 75, 75, 0), restarts=0, soon=0.0)
     assert (done.returncode, starts(tmp_path)) == (0, 4)

@@ -1,9 +1,15 @@
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from tests.training.pods import test_launcher
 from training.pods.repeated_training import Starts
+
+# The launcher with a script as its launch command, without pauses.
+repeat = test_launcher.repeat
 
 
 @dataclass
@@ -144,3 +150,10 @@ def test_parts_of_lines_and_progress_bars_are_read() -> None:
         job.starts.read(part, 1)
     job.now += 2460
     assert job.start(*KERAS[:2], seconds=1) == [again("epoch 1")]
+
+
+def test_the_launcher_prints_it(repeat: test_launcher.Repeat, tmp_path: Path) -> None:
+    epochs = "for epoch in 1 2 3; do echo Epoch $epoch/3; done; sleep 0.7"
+    done = repeat(f"{epochs}; {test_launcher.counted(tmp_path, 137, 0)}", restarts=1)
+    named = r"^started again without a checkpoint, at epoch 1 as the start before; \d+ seconds are repeated: "
+    assert len(re.findall(named, done.stdout, re.MULTILINE)) == 1
