@@ -17,6 +17,7 @@ TRAINING := .setup/training.done
 SCAN := .setup/scan.done
 DEPLOY := .setup/deploy.done
 TORCH := .setup/torch.done
+TORCH_CONFORMANCE := .setup/torch-conformance.done
 DOCS := .setup/docs.done
 
 # Programs of an environment contain the folder's path, which the first step has written.
@@ -53,6 +54,10 @@ $(TRAINING): setup/common.sh setup/training.sh setup/horovod.cmake requirements/
 # Beside the training side, whose Python it takes: it is of the version of the lock.
 $(TORCH): setup/common.sh setup/torch.sh requirements/torch.txt training/pods/torchrun.py | $(TRAINING)
 	@setup/torch.sh
+
+# In .venv-torch, which setup/torch.sh may create anew.
+$(TORCH_CONFORMANCE): setup/common.sh setup/torch_conformance.sh requirements/torch-conformance.txt $(TORCH)
+	@setup/torch_conformance.sh
 
 $(SCAN): setup/common.sh setup/scan.sh requirements/scan.txt | $(CDK)
 	@setup/scan.sh
@@ -210,6 +215,7 @@ snapshots: $(CDK) ## Update the snapshots; review the diff before you commit
 
 lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 	@for group in mpi torch torch-cuda12 training; do $(LOCK) --group $$group -o requirements/$$group.txt; done
+	@$(LOCK) --group torch-conformance --constraint requirements/torch.txt -o requirements/torch-conformance.txt
 	@$(LOCK) --group dali --constraint requirements/training.txt -o requirements/dali.txt
 	@for group in cuda horovod; do $(LOCK) --group $$group --no-deps -o requirements/$$group.txt; done
 	@for group in deploy node scan uv; do $(LOCK) --universal --group $$group -o requirements/$$group.txt; done
