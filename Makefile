@@ -102,6 +102,9 @@ test-training: $(TRAINING) ## Run the fast tests of the training code
 test-runs: $(TRAINING) ## Convert and train, on two ranks; stop, kill and resume the programs
 	@$(TEST_TRAINING) -n 2 -m whole_run
 
+test-conformance: $(CDK) $(TRAINING) $(TORCH_CONFORMANCE) ## Kill scripts of Keras, Horovod and PyTorch, and write the table of verdicts (KILLS=200, SEED=7)
+	@python -m tests.conformance $(if $(KILLS),--kills "$$KILLS") $(if $(SEED),--seed "$$SEED")
+
 # Each suite of test-long is a target whose comment is its line in the list.
 SUITES := $(shell sed -n 's/^long-\([a-z-]*\):.*/\1/p' Makefile)
 WANTED := $(if $(filter-out $(SUITES),$(SUITE)),,$(addprefix long-,$(SUITE)))
@@ -234,6 +237,6 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary \
-	test test-cdk test-training test-runs test-long list-suites $(addprefix long-,$(SUITES)) check lint types scan audit advisories docs \
+	test test-cdk test-training test-runs test-conformance test-long list-suites $(addprefix long-,$(SUITES)) check lint types scan audit advisories docs \
 	pictures change-effects pod-types bench bench-synth bench-input bench-lint bench-scaling bench-accuracy bench-torch-scaling \
 	bench-torch-accuracy bench-gpu bench-roi-align train-shapes wheel sbom snapshots lock outdated clean help
