@@ -1,5 +1,7 @@
 """Train a small language model with the Trainer of Transformers."""
 
+import os
+
 import torch
 from torch.utils.data import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
@@ -32,5 +34,6 @@ arguments = TrainingArguments(
     seed=1,
 )
 trainer = Trainer(model=GPT2LMHeadModel(config), args=arguments, train_dataset=Sequences())
-trainer.train(resume_from_checkpoint=get_last_checkpoint("output"))
+last = get_last_checkpoint("output") if os.path.isdir("output") else None
+trainer.train(resume_from_checkpoint=last)
 trainer.save_model("final")

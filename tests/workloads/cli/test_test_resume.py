@@ -69,7 +69,7 @@ def test_verdicts(before: str, after: str, verdict: str, tmp_path: Path, environ
     report = json.loads((tmp_path / "resume-test/report.json").read_text())
     assert report["verdict"] == verdict
     assert report["disturbances"] == {"asked": 2, "took effect": 2}
-    assert "2 disturbances in 1 runs take about " in errors
+    assert "2 disturbances in 1 run: about " in errors
     # Nothing of the runs is in the user's folder.
     assert {path.name for path in tmp_path.iterdir()} == {"train.py", "resume-test"}
 

@@ -208,8 +208,8 @@ def _last_words(lines: Sequence[str]) -> str:
 
 def _described(life: Life, stop: signal.Signals) -> str:
     start = life.starts[-1]
-    last = next((each.place for each in reversed(start.losses) if each.is_loss), "its first loss")
+    last = next((f"at {each.place}" for each in reversed(start.losses) if each.is_loss), "before its first loss")
     how = "it did not end" if start.code is None else f"exit code {start.code}"
     if start.disturbance:
-        how = f"{start.disturbance.described(stop)} at {last}; {how}"
+        how = f"{start.disturbance.described(stop)} {last}; {how}"
     return f"{life.name}, start {len(life.starts)}: {start.seconds:.1f} s, {how}"

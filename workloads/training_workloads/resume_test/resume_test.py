@@ -182,10 +182,9 @@ def _estimate(known: Undisturbed, undisturbed: Life, planned: Sequence[Sequence[
     outside = undisturbed.seconds - undisturbed.training_seconds
     least = len(planned) * known.seconds + (kills + len(planned)) * outside
     most = least + known.seconds * sum(each.share for life in planned for each in life)
-    return (
-        f"{kills} disturbances in {len(planned)} runs take about {_duration(least)} if each start resumes where it "
-        f"ended, {_duration(most)} if each begins at the first step"
-    )
+    counted = f"{kills} disturbance{'s' * (kills > 1)} in {len(planned)} run{'s' * (len(planned) > 1)}"
+    ended = f"{_duration(least)} if each start resumes where it ended"
+    return f"{counted}: about {ended}, {_duration(most)} if each begins at the first step"
 
 
 def _duration(seconds: float) -> str:

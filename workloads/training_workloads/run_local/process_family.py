@@ -19,7 +19,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 # How long a rank may take to end in order, and the kernel to remove killed processes.
 _GRACE_SECONDS = 5.0
-_PAUSE_SECONDS = 0.05
+_PAUSE_SECONDS = 0.02
 
 # How often in a row no process must be found before the run counts as ended.
 _LOOKS = 3

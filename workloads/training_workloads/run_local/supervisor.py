@@ -20,7 +20,7 @@ from training_workloads.terminal import say
 __all__ = ["Ending", "exit_code", "supervise", "what_ended_it"]
 
 # Between two checks of whether the launcher has ended.
-_PAUSE_SECONDS = 0.1
+_PAUSE_SECONDS = 0.02
 
 # How long after its ranks a launcher may wait for what they have left running, before the user reads of it, and before
 # that is ended. A launcher ends when no process holds the output of a rank open; one that uploads may need its time.
