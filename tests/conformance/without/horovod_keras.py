@@ -12,7 +12,7 @@ labels = (images.reshape(2048, -1) @ random.normal(size=(144, 10))).argmax(axis=
 dataset = tf.data.Dataset.from_tensor_slices((images, labels))
 dataset = dataset.repeat().shuffle(2048, seed=hvd.rank()).batch(32)
 
-tf.random.set_seed(1)
+keras.utils.set_random_seed(1)
 model = keras.Sequential(
     [
         keras.layers.Conv2D(16, 3, activation="relu", input_shape=(12, 12, 1)),

@@ -4,7 +4,6 @@ import os
 
 import horovod.tensorflow.keras as hvd
 import numpy as np
-import tensorflow as tf
 from tensorflow import keras
 
 hvd.init()
@@ -20,7 +19,7 @@ def batches(seed):
         yield images, (images.reshape(BATCH, -1) @ TEACHER).argmax(axis=1)
 
 
-tf.random.set_seed(hvd.rank())
+keras.utils.set_random_seed(hvd.rank())
 model = keras.Sequential(
     [
         keras.layers.Conv2D(16, 3, activation="relu", input_shape=(8, 8, 1)),

@@ -113,6 +113,12 @@ def test_one_loss_an_epoch_says_nothing_of_the_place_in_the_epoch() -> None:
     assert found.why == ["the order of the data, or a random state, may be another one after the start"]
 
 
+def test_arrays_without_names_say_nothing_of_the_optimizer() -> None:
+    files = {"checkpoint/__0_0.distcp": {"in": [True, True], "arrays": ["archive/data/0"], "differ": {"data/0": None}}}
+    found = judged(life(start(FULL[:4], 137), start(FULL[4:])), files)
+    assert (found.verdict, found.why) == (Verdict.DIFFERENT, [])
+
+
 BARS = [f"Epoch {epoch}/2\n{step}/4 [==>...] - loss: {epoch}.{step}\r" for epoch in (1, 2) for step in (1, 2, 3)]
 
 

@@ -15,7 +15,7 @@ from training_workloads.resume_test.disturbances import Disturbance, Kind, Momen
 from training_workloads.resume_test.observed_start import ObservedStart
 from training_workloads.resume_test.training_order import TrainingOrder
 
-__all__ = ["Undisturbed", "inject", "reaches"]
+__all__ = ["Undisturbed", "inject", "kill", "reaches"]
 
 _PAUSE_SECONDS = 0.001
 
@@ -41,6 +41,7 @@ class Undisturbed:
         first_loss: Seconds from its start to its first loss.
         seconds: Seconds from its first loss to its end.
         limit: Seconds after which a start counts as one that hangs.
+        silence: Seconds without a loss after which one that was asked to stop hangs.
         folders: The folders into which it wrote, by their paths inside that of the life.
     """
 
@@ -48,6 +49,7 @@ class Undisturbed:
     first_loss: float
     seconds: float
     limit: float
+    silence: float
     folders: frozenset[Path]
 
     @cached_property
@@ -101,7 +103,11 @@ def inject(start: ObservedStart, disturbance: Disturbance, stop: signal.Signals)
             if not _send(start.rank(disturbance.rank), signal.SIGSTOP):
                 return False
             start.wait(_LOST_SECONDS)
-    # All of them: a launcher that is still there would end its ranks in order.
+    return kill(start)
+
+
+def kill(start: ObservedStart) -> bool:
+    """Kill every process of a start: a launcher that is still there would end its ranks in order."""
     return any([_send(process, signal.SIGKILL) for process in start.processes()])
 
 

@@ -51,7 +51,7 @@ class Launch:
 
 def launch(wanted: Launch, pipes: Path, output: Connection) -> BaseProcess:
     """Start a run whose ranks write into pipes, and all else into the connection; return its process."""
-    # A buffered line of a killed rank would be lost. The process that starts others has the variables of its own start.
+    # A buffered line of a killed rank would be lost. The process that starts all has the variables of the first start.
     variables = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = _STARTER.Process(target=_run, args=(wanted, pipes, variables, output), daemon=True)
     process.start()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from training_workloads.resume_test import working_copy
 from training_workloads.resume_test.disturbances import Disturbance
-from training_workloads.resume_test.injection import Undisturbed, inject, reaches
+from training_workloads.resume_test.injection import Undisturbed, inject, kill, reaches
 from training_workloads.resume_test.launched import Launch
 from training_workloads.resume_test.observed_start import ObservedStart
 from training_workloads.resume_test.printed_losses import Loss
@@ -96,6 +96,7 @@ class Life:
         starts: Its starts.
         copied: The files of the copy before the first start, as `working_copy.states` returns them.
         without_effect: The disturbances after which the program did not start again, each with the reason.
+        hung: Starts that neither ended nor went on after a request, and were killed.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Life:
     starts: list[Start] = field(default_factory=list)
     copied: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     without_effect: list[tuple[Disturbance, str]] = field(default_factory=list)
+    hung: list[str] = field(default_factory=list)
 
     @property
     def written(self) -> set[str]:
@@ -155,7 +157,7 @@ def live(
     while True:
         start = program.start(life.folder, root / f"start-{len(life.starts) + 1}.log")
         try:
-            sent = _disturb(start, waiting, known, program.stop_signal, life.folder) if known else []
+            sent = _disturb(start, waiting, known, program.stop_signal, life) if known else []
             ended = start.wait(known.limit if known else None)
         finally:
             start.end()
@@ -171,16 +173,27 @@ def live(
 
 
 def _disturb(
-    start: ObservedStart, waiting: deque[Disturbance], known: Undisturbed, stop: signal.Signals, folder: Path
+    start: ObservedStart, waiting: deque[Disturbance], known: Undisturbed, stop: signal.Signals, life: Life
 ) -> list[Disturbance]:
     """Inject the disturbances whose moment comes, up to one that ends the start, and return them."""
     sent: list[Disturbance] = []
-    while waiting and reaches(start, waiting[0], known, folder) and inject(start, waiting[0], stop):
+    while waiting and reaches(start, waiting[0], known, life.folder) and inject(start, waiting[0], stop):
         sent.append(waiting.popleft())
-        # A request can be ignored. It takes a moment to save before the end.
-        if not sent[-1].kind.is_request or start.wait(_SAVE_SECONDS):
+        if not sent[-1].kind.is_request:
+            break
+        if not _continues(start, known.silence):
+            if start.code is None and kill(start):
+                asked = f"after {sent[-1].described(stop)} start {len(life.starts) + 1} neither ended nor went on"
+                life.hung.append(f"{asked}, and was killed after {known.silence:.0f} s")
             break
     return sent
+
+
+def _continues(start: ObservedStart, silence: float) -> bool:
+    """Return whether a program that was asked to stop prints another loss; not where it ends, or hangs."""
+    start.wait(_SAVE_SECONDS)
+    before = len(start.losses)
+    return bool(start.wait_for(lambda: len(start.losses) > before, silence))
 
 
 def _took_effect(last: Disturbance, ended: bool, is_complete: bool) -> bool:

@@ -25,6 +25,9 @@ _LEAST_LOSSES = 2
 _SLOWER = 10
 _LEAST_SECONDS = 120.0
 
+# The same of the time between two losses. A pod has 30 s from SIGTERM to its end.
+_LEAST_SILENCE = 30.0
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
@@ -65,7 +68,8 @@ class Report:
             for each, why in life.without_effect
         )
         said = [f"{text}{f' ({number} times)' * (number > 1)}" for text, number in lost.items()]
-        return [*said, *(f"{life.name}: {note}" for life, judged in self.lives.values() for note in judged.notes)]
+        notes = ((life.name, note) for life, judged in self.lives.values() for note in (*life.hung, *judged.notes))
+        return [*said, *(f"{name}: {note}" for name, note in notes)]
 
     @property
     def took_effect(self) -> int:
@@ -127,14 +131,10 @@ def test_resume(program: Program, python: str, kills: int, seed: int, report: Ca
         InputError: The program does not end with success undisturbed, prints too few losses to see where it resumes,
             writes outside its folder, or ends before any disturbance.
     """
-    outside = {word: _outside(word, program) for word in program.arguments}
+    before = {word: _outside(word, program) for word in program.arguments}
     undisturbed = live(program, _UNDISTURBED, (), None, None, report)
     check(_testable(program, undisturbed))
-    for word, changed in outside.items():
-        if changed is not None and working_copy.newest_change(Path(word)) > changed:
-            allowed = "the program writes there, outside its folder, where each run would find what others wrote"
-            fix = "give a path inside the current folder, of which each run gets a copy"
-            raise InputError(Problem(path=("argument",), given=word, allowed=allowed, fix=fix))
+    check(_written_outside(before))
     second = live(program, _AGAIN, (), None, undisturbed, report)
     known, planned = _known(undisturbed, second), drawn(kills, program.ranks, seed)
     report(_estimate(known, undisturbed, planned))
@@ -165,13 +165,14 @@ def test_resume(program: Program, python: str, kills: int, seed: int, report: Ca
 
 
 def _known(undisturbed: Life, again: Life) -> Undisturbed:
-    """Return what two undisturbed lives show; the second has the start of a machine that has read the files before."""
+    """Return the knowledge that two undisturbed lives give; the second one starts with the files in memory."""
     order, seconds = order_of(undisturbed), max(undisturbed.seconds, again.seconds)
     return Undisturbed(
         order=order,
         first_loss=again.starts[-1].first_loss or 0.0,
         seconds=again.training_seconds,
         limit=max(_LEAST_SECONDS, _SLOWER * seconds),
+        silence=max(_LEAST_SILENCE, _SLOWER * max(map(order.seconds_after, range(len(order))))),
         folders=frozenset(Path(name).parent for name in undisturbed.written),
     )
 
@@ -199,6 +200,14 @@ def _outside(word: str, program: Program) -> float | None:
     if not path.is_absolute() or path.is_relative_to(program.folder):
         return None
     return working_copy.newest_change(path)
+
+
+def _written_outside(before: Mapping[str, float | None]) -> Problems:
+    for word, changed in before.items():
+        if changed is not None and working_copy.newest_change(Path(word)) > changed:
+            allowed = "the program writes there, outside its folder, where each run would find what others wrote"
+            fix = "give a path inside the current folder, of which each run gets a copy"
+            yield Problem(path=("argument",), given=word, allowed=allowed, fix=fix)
 
 
 def _testable(program: Program, undisturbed: Life) -> Problems:

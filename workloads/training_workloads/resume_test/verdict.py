@@ -29,6 +29,9 @@ class Verdict(StrEnum):
 # Names of an optimizer's arrays in the checkpoints of Keras, PyTorch and this project's users.
 _OPTIMIZER = ("optim", "momentum", "exp_avg", "velocit", "adam", "sgd", "slot")
 
+# The files of torch.distributed.checkpoint have the names of their arrays in another file.
+_WITHOUT_NAMES = ".distcp"
+
 
 @dataclass(kw_only=True, slots=True)
 class Judged:
@@ -155,7 +158,8 @@ def _reasons(life: Life, judged: Judged, order: TrainingOrder, files: Mapping[st
 
 
 def _differences(judged: Judged, order: TrainingOrder, files: Mapping[str, Any]) -> Iterator[str]:
-    names = [f"{name} {array}".lower() for name, each in files.items() for array in each["arrays"] if array]
+    named = {name: each for name, each in files.items() if not name.endswith(_WITHOUT_NAMES)}
+    names = [f"{name} {array}".lower() for name, each in named.items() for array in each["arrays"] if array]
     if names and not any(word in name for name in names for word in _OPTIMIZER):
         yield "no array in its files has the name of an optimizer's: momentum begins at zero"
     if judged.learning_rate:

@@ -54,7 +54,7 @@ def copy_folder(source: Path, target: Path) -> None:
 
 
 def hand_on(previous: Path, copied: Mapping[str, tuple[int, int]], target: Path) -> None:
-    """Move what a program did not change from its copy into the next one: data is copied, and on the disk, once."""
+    """Move the files that a program did not change from its copy into the next one: data is on the disk once."""
     for name, state in states(previous).items():
         if copied.get(name) == state and not (previous / name).is_symlink():
             (target / name).parent.mkdir(parents=True, exist_ok=True)

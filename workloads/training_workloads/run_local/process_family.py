@@ -57,7 +57,7 @@ class Family:
         return [process for process in found if _runs(process)]
 
     def left_behind(self, launcher: subprocess.Popen[bytes]) -> list[psutil.Process]:
-        """Return what the ranks have started and left running, once every rank has ended; nothing before."""
+        """Return the processes that the ranks have left running, once every rank has ended; none before."""
         children = [child for child in psutil.Process().children() if child not in self._others and _runs(child)]
         if any(_runs(rank) for child in children if child.pid == launcher.pid for rank in child.children()):
             return []
