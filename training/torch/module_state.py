@@ -6,11 +6,10 @@ from typing import Any
 
 import torch
 from numpy.typing import NDArray
-from torch.distributed.tensor import DTensor, distribute_tensor
 
 from ..runtime.errors import UserError
 from ..runtime.user_loop import check_arrays
-from .state_arrays import empty_array, to_array, to_tensor
+from .state_arrays import empty_array, is_sharded, to_array, to_tensor
 
 # What torch.compile and activation checkpointing put into the names of a module.
 _WRAPPERS = ("_orig_mod.", "_checkpoint_wrapped_module.")
@@ -44,7 +43,7 @@ class ModuleState:
             name: With which the names of its arrays begin.
         """
         self.module, self._name = unwrapped(module), name
-        if any(isinstance(each, torch.distributed.fsdp.FullyShardedDataParallel) for each in module.modules()):
+        if any(type(each).__name__ == "FullyShardedDataParallel" for each in module.modules()):
             raise UserError(
                 f"'{name}' is in FullyShardedDataParallel, which PyTorch is about to remove; use "
                 "torch.distributed.fsdp.fully_shard"
@@ -65,7 +64,7 @@ class ModuleState:
         for name, tensor in self._tensors.items():
             if copies:
                 arrays[f"{self._name}/{plain_name(name)}"] = to_array(tensor)
-            elif isinstance(tensor, DTensor):
+            elif is_sharded(tensor):
                 # This rank's part of what rank zero gathers.
                 tensor.full_tensor()
 
@@ -148,6 +147,8 @@ class OptimizerState:
             for now, written in zip(own, state["param_groups"], strict=True)
         ]
         self._optimizer.load_state_dict({**state, "state": placed, "param_groups": groups})
+        # A scheduler warns where it steps first in a start: the optimizer has stepped before it.
+        self._optimizer._opt_called = True
         # It gives floating-point tensors the type of their parameter, such as bfloat16, and so loses bits.
         for name, parameter in self._parameters.items():
             for key, each in placed.get(numbers[name], {}).items():
@@ -185,7 +186,9 @@ def _first_difference(own: list[str], written: list[str]) -> str:
 
 def placed_like(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """Return a value on the device of a tensor of the same shape, in its memory's order, and sharded as it is."""
-    if isinstance(tensor, DTensor):
+    if is_sharded(tensor):
+        from torch.distributed.tensor import distribute_tensor
+
         moved = value.to(tensor.device)
         # Without a message: each rank has all values.
         return distribute_tensor(moved, tensor.device_mesh, tensor.placements, src_data_rank=None)

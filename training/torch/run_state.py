@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 import torch
 from numpy.typing import NDArray
-from torch.distributed.tensor import DTensor
 
 from ..runtime import ranks
 from ..runtime.errors import UserError
@@ -14,7 +13,7 @@ from ..runtime.user_loop import State
 from . import random_states
 from .module_state import ModuleState, OptimizerState
 from .sample_fingerprint import fingerprint
-from .state_arrays import from_bytes, pack, to_array, to_bytes, to_tensor, unpack
+from .state_arrays import from_bytes, is_sharded, pack, to_array, to_bytes, to_tensor, unpack
 
 
 class Stateful(Protocol):
@@ -137,7 +136,7 @@ class RunState:
     def _compare_weights(self) -> None:
         """Reject ranks that train apart, as without DistributedDataParallel: a checkpoint would keep rank zero's."""
         weights = [each for module in self.modules.values() for each in module.parameters()]
-        sums = [each.detach().double().sum().item() for each in weights if not isinstance(each, DTensor)]
+        sums = [each.detach().double().sum().item() for each in weights if not is_sharded(each)]
         all_sums = ranks.current().gather(repr(sums), "weights")
         for rank, other in enumerate(all_sums):
             if other != all_sums[0]:

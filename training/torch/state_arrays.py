@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.distributed.tensor import DTensor
 
 from ..runtime.errors import UserError
 
@@ -92,9 +91,15 @@ def from_bytes(content: bytes) -> Any:
     return unpack(json.loads(str(arrays.pop(_JSON))), arrays)
 
 
+def is_sharded(tensor: torch.Tensor) -> bool:
+    """Return whether each rank has a part of the tensor, as `fully_shard` deals them out."""
+    # Without an import of DTensor, which takes a second of each start.
+    return hasattr(tensor, "full_tensor")
+
+
 def to_array(tensor: torch.Tensor) -> NDArray[Any]:
     """Return a copy of the values, of all ranks' parts where the tensor is sharded."""
-    whole = (tensor.full_tensor() if isinstance(tensor, DTensor) else tensor).detach().cpu()
+    whole: Any = (tensor.full_tensor() if is_sharded(tensor) else tensor).detach().cpu()
     if _has_no_numpy_type(whole.dtype):
         whole = whole.contiguous().view(_BITS[whole.element_size()])
     return np.array(whole.numpy(), order="C")
@@ -119,7 +124,7 @@ def _has_no_numpy_type(dtype: torch.dtype) -> bool:
 
 def _taken_part(tensor: torch.Tensor) -> NDArray[Any]:
     """Return nothing, after this rank has sent its part of a sharded tensor."""
-    if isinstance(tensor, DTensor):
+    if is_sharded(tensor):
         tensor.full_tensor()
     return np.empty(0)
 
