@@ -149,14 +149,15 @@ class ResumableRun:
         Args:
             epochs: Epochs of the whole run; a finished run continues when it is raised.
         """
-        on_all_ranks(lambda: self._begin(epochs))
         try:
+            on_all_ranks(lambda: self._begin(epochs))
             while self._loop.position.epoch < epochs and not self._ends:
                 yield self._loop.position.epoch
                 on_all_ranks(self._end_epoch)
             on_all_ranks(lambda: self._loop.finish(self._capture, {}))
         finally:
-            self._loop.close()
+            if hasattr(self, "_loop"):
+                self._loop.close()
 
     def batches(self, loader: "DataLoader[Any]") -> Iterator[Any]:
         """Yield the batches that the epoch has left, and count each after the body of the loop.
