@@ -9,6 +9,7 @@ import torch
 
 from ..runtime import parent_death
 from . import random_states
+from .epoch_sampler import Sample
 
 
 class SeededDataset(torch.utils.data.Dataset[Any]):
@@ -26,7 +27,13 @@ class SeededDataset(torch.utils.data.Dataset[Any]):
             seed: Seed of the run.
         """
         self.dataset, self._seed = dataset, seed
+        # Of numbers that say none. In memory that the workers see, too.
+        self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
         self._ends_with_parent = False
+
+    def set_epoch(self, epoch: int) -> None:
+        """Read for this epoch from now on, where the numbers of the samples do not say it themselves."""
+        self._epoch.fill_(epoch)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -56,9 +63,16 @@ class SeededDataset(torch.utils.data.Dataset[Any]):
                 return read_all([int(number) for number in numbers])
             return [self._read(number) for number in numbers]
 
+    def seed_for_batch(self, number: int) -> None:
+        """Set the random states for what is done with a batch, by a number of its samples."""
+        random_states.seed_cpu(self._seed, int(self._epoch), -1, number)
+
     def _read(self, number: int) -> Any:
         self._seed_for(number)
         return self.dataset[int(number)]
 
     def _seed_for(self, number: int) -> None:
-        random_states.seed_cpu(self._seed, getattr(number, "epoch", 0), int(number))
+        random_states.seed_cpu(self._seed, self._epoch_of(number), int(number))
+
+    def _epoch_of(self, number: int) -> int:
+        return number.epoch if isinstance(number, Sample) else int(self._epoch)
