@@ -1,14 +1,14 @@
 """The numbers that a script logs: losses of steps with their means over an epoch, and figures of epochs."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
 from ..runtime import ranks
 
-Number = torch.Tensor | float
+Number: TypeAlias = torch.Tensor | float
 
 
 class LoggedValues:
@@ -55,7 +55,10 @@ class LoggedValues:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the sums of the epoch so far."""
-        return {"sums": {name: torch.as_tensor(value).cpu() for name, value in self._sums.items()}, "steps": self._steps}
+        return {
+            "sums": {name: torch.as_tensor(value).cpu() for name, value in self._sums.items()},
+            "steps": self._steps,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue with the sums of an epoch."""

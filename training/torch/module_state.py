@@ -85,7 +85,7 @@ class ModuleState:
     @property
     def _tensors(self) -> dict[str, torch.Tensor]:
         # Tied weights have several names.
-        state = self.module.state_dict(keep_vars=True)
+        state: dict[str, torch.Tensor] = self.module.state_dict(keep_vars=True)
         if others := [name for name, each in state.items() if not isinstance(each, torch.Tensor)]:
             raise UserError(
                 f"'{self._name}' keeps {others[0]} in its state, which is no tensor; keep it in a buffer "
@@ -163,24 +163,26 @@ class OptimizerState:
         return placed_like(parameter, value) if is_alike else value
 
     def _check(self, output: Path, own: list[dict[str, Any]], written: list[dict[str, Any]]) -> None:
-        names, there = ([[sorted(group["params"]) for group in groups] for groups in each] for each in ((own,), (written,)))
-        keys = [set(group) ^ set(other) for group, other in zip(own, written, strict=False)]
-        if names == there and not any(keys):
-            return
-        what = _first_difference(sum(names[0], []), sum(there[0], [])) or f"it has {len(own)} groups, and {len(written)} there"
-        if any(keys):
-            what = f"its option '{min(set().union(*keys))}' is on one side only"
-        raise UserError(
-            f"the checkpoints in {output} were written with another '{self._name}' than {type(self._optimizer).__name__} "
-            f"of this script: {what}; give the optimizer of that run, or another output folder to start a new run"
-        )
+        if differing := _difference(own, written):
+            raise UserError(
+                f"the checkpoints in {output} were written with another '{self._name}' than "
+                f"{type(self._optimizer).__name__} of this script: {differing}; give the optimizer of that run, or "
+                "another output folder to start a new run"
+            )
 
 
-def _first_difference(own: list[str], written: list[str]) -> str:
-    if extra := sorted(set(own) - set(written)):
-        return f"the parameter {extra[0]} is missing there"
-    if lost := sorted(set(written) - set(own)):
-        return f"the parameter {lost[0]} is only there"
+def _difference(own: list[dict[str, Any]], written: list[dict[str, Any]]) -> str:
+    """Return how the groups of an optimizer differ from those of a checkpoint; empty where they do not."""
+    if len(own) != len(written):
+        return f"it has {len(own)} groups, and {len(written)} there"
+    for group, other in zip(own, written, strict=True):
+        if options := sorted(group.keys() ^ other.keys()):
+            return f"only one of them has the option '{options[0]}'"
+        here, there = set(group["params"]), set(other["params"])
+        if extra := here - there:
+            return f"the parameter {min(extra)} is not there"
+        if lost := there - here:
+            return f"the parameter {min(lost)} is only there"
     return ""
 
 

@@ -276,6 +276,4 @@ class ResumableRun:
         self._sampler.position = self._loop.position
 
     def _capture(self) -> State:
-        return self._state.capture(
-            {"probes": self._probes, "ends": self._ends}, {"logged": self._logged.state_dict()}
-        )
+        return self._state.capture({"probes": self._probes, "ends": self._ends}, {"logged": self._logged.state_dict()})

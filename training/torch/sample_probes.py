@@ -37,7 +37,7 @@ def warn_of_others(found: Mapping[str, str], written: Mapping[str, str]) -> None
     if differing and ranks.rank() == 0:
         print(
             f"warning: sample {differing[0]} of the data set is another one than at an earlier start of this run, so "
-            "it does not continue exactly: sort what lists files or a set, give 'random_split' a generator with a seed, "
+            "it does not continue exactly: sort a list of files or a set, give 'random_split' a generator with a seed, "
             "and draw random numbers in '__getitem__' by 'random', 'numpy.random' or 'torch', without a generator of "
             "your own",
             file=sys.stderr,

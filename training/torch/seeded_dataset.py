@@ -1,4 +1,4 @@
-"""A data set whose random numbers depend on the sample, not on the process that reads it, nor on what it read before."""
+"""A data set whose random numbers depend on the sample: not on its reader, nor on what that has read before."""
 
 import signal
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class SeededDataset(torch.utils.data.Dataset[Any]):
         """Read nothing yet.
 
         Args:
-            dataset: A data set with `__getitem__`; `__getitems__`, which reads a batch at once, is used where it has it.
+            dataset: A data set with `__getitem__`; `__getitems__`, which reads a batch, is used where it has one.
             seed: Seed of the run.
         """
         self.dataset, self._seed = dataset, seed

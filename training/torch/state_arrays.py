@@ -119,7 +119,7 @@ def empty_array(tensor: torch.Tensor) -> NDArray[Any]:
 
 
 def _has_no_numpy_type(dtype: torch.dtype) -> bool:
-    return dtype.is_floating_point and dtype.itemsize <= 2 and dtype != torch.float16
+    return bool(dtype.is_floating_point and dtype.itemsize <= 2 and dtype != torch.float16)
 
 
 def _taken_part(tensor: torch.Tensor) -> NDArray[Any]:
@@ -133,6 +133,6 @@ def _key(key: Any, name: str) -> Any:
     if type(key) in _PLAIN:
         return key
     raise UserError(
-        f"the state '{name}' has the key {key!r} of the type {type(key).__name__}; a checkpoint keeps texts and numbers "
-        "as keys: give an object whose 'state_dict()' has only these"
+        f"the state '{name}' has the key {key!r} of the type {type(key).__name__}; a checkpoint keeps texts and "
+        "numbers as keys: give an object whose 'state_dict()' has only these"
     )

@@ -1,27 +1,26 @@
 """A callback with which a Trainer stops, and continues exactly."""
 
-import math
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from ..runtime import files, ranks, watchdog
 from ..runtime.distributed import barrier, on_rank_zero, say
 from ..runtime.errors import UserError
+from ..runtime.every import Every
 from ..runtime.run_lock import locked
-from ..runtime.stop_request import Stopped, StopRequest
+from ..runtime.stop_request import Stopped
+from ..torch import verified_folders
+from ..torch.agreed_stop import AgreedStop
 from ..torch.connection import connect, on_all_ranks
 from ..torch.seeded_collate import SeededCollate
 from ..torch.seeded_dataset import SeededDataset
-from . import verified_folders
 
-# Between two exchanges of stop requests.
-_SECONDS = 1.0
+# The Trainer decides when it saves.
+_NEVER = Every(2**62, "steps")
 
 
 class ResumeCallback(TrainerCallback):
@@ -40,8 +39,7 @@ class ResumeCallback(TrainerCallback):
     def __init__(self) -> None:
         """Do nothing before `train`."""
         self._opened = ExitStack()
-        self._steps, self._until_exchange, self._stops = 0, 1, False
-        self._ended = time.monotonic()
+        self._stops = False
 
     def train(self, trainer: Trainer, **keywords: Any) -> Any:
         """Train in place of `trainer.train()`, from the newest undamaged checkpoint in its folder.
@@ -63,7 +61,7 @@ class ResumeCallback(TrainerCallback):
     def _begin(self, trainer: Trainer) -> verified_folders.VerifiedFolder | None:
         connect()
         self._check(trainer)
-        self._stop, self._output = StopRequest(), Path(trainer.args.output_dir)
+        self._stop, self._output = AgreedStop(_NEVER), Path(trainer.args.output_dir)
         self._dataset = SeededDataset(trainer.train_dataset, trainer.args.seed)
         trainer.train_dataset = self._dataset
         trainer.data_collator = SeededCollate(trainer.data_collator, self._dataset)
@@ -100,9 +98,7 @@ class ResumeCallback(TrainerCallback):
 
     # ---------------------------------------------------------------------------------------------- from the Trainer
 
-    def on_epoch_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
+    def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Let samples draw the random numbers of this epoch."""
         self._dataset.set_epoch(int(state.epoch or 0))
         watchdog.progress()
@@ -111,10 +107,10 @@ class ResumeCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> TrainerControl:
         """Save and stop where a rank got a stop request."""
-        watchdog.progress()
-        self._until_exchange -= 1
-        if self._until_exchange <= 0 and self._exchange():
-            self._stops = control.should_save = control.should_training_stop = True
+        stops, _due = self._stop.after_step(state.global_step)
+        if stops:
+            self._stops = True
+            control.should_save = control.should_training_stop = True
         return control
 
     def on_prediction_step(
@@ -136,12 +132,3 @@ class ResumeCallback(TrainerCallback):
         if self._stops:
             say(f"stopped on request after step {step}; the same command resumes from here")
             raise Stopped
-
-    def _exchange(self) -> bool:
-        """Return whether any rank got a stop request."""
-        seconds, self._ended = time.monotonic() - self._ended, time.monotonic()
-        steps = math.ceil(self._steps * _SECONDS / max(seconds, 1e-6)) if self._steps else 1
-        rows = ranks.current().rows(np.array([self._stop.received, steps], np.float64), "progress")
-        # Rank zero's clock decides for all.
-        self._steps = self._until_exchange = max(1, int(rows[0, 1]))
-        return bool(rows[:, 0].any())

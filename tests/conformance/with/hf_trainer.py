@@ -48,9 +48,7 @@ def main() -> None:
         disable_tqdm=True,
     )
     resume = ResumeCallback()
-    trainer = Trainer(
-        model, arguments, train_dataset=Sentences(), data_collator=mask, callbacks=[resume, Printer()]
-    )
+    trainer = Trainer(model, arguments, train_dataset=Sentences(), data_collator=mask, callbacks=[resume, Printer()])
     resume.train(trainer)
     trainer.save_model("out/final")
 

@@ -59,7 +59,9 @@ def test_a_number_reaches_a_worker_with_its_epoch() -> None:
 
 def test_rejects_a_batch_that_is_larger_than_the_data_set() -> None:
     ranks.use(ranks.Ranks(0, 4))
-    with pytest.raises(UserError, match=r"has 96 samples, but a step takes 32 x 4 ranks = 128; give a 'batch_size' of 24"):
+    with pytest.raises(
+        UserError, match=r"has 96 samples, but a step takes 32 x 4 ranks = 128; give a 'batch_size' of 24"
+    ):
         EpochSampler(96, batch_size=32, seed=0)
     with pytest.raises(UserError, match="'batch_size' is 0; give a whole number, 1 or more"):
         EpochSampler(96, batch_size=0, seed=0)

@@ -4,6 +4,7 @@ import random
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,12 @@ class Script:
         self.output, self.accumulated = output, accumulated
         self.model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)
-        scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 1, gamma=0.5)
+        self.scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 1, gamma=0.5)
         self.run = ResumableRun(
             output,
             model=self.model,
             optimizer=self.optimizer,
-            scheduler=scheduler,
+            scheduler=self.scheduler,
             seed=1,
             checkpoint_every=every,
         )
@@ -63,8 +64,7 @@ class Script:
                     self.optimizer.zero_grad()
                 self.run.log(loss=loss)
                 before_end_of_step(self.run.step + 1)
-            assert self.run.scheduler is not None
-            self.run.scheduler.step()
+            self.scheduler.step()
             self.run.log(accuracy=0.25 * epoch)
         return self
 
@@ -139,7 +139,9 @@ def test_a_stop_request_saves_and_ends_with_its_own_code(undisturbed: Script, tm
     assert resumed.bits == undisturbed.bits
 
 
-def test_a_finished_run_does_nothing_and_has_its_weights(undisturbed: Script, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_run_does_nothing_and_has_its_weights(
+    undisturbed: Script, capsys: pytest.CaptureFixture[str]
+) -> None:
     again = Script(undisturbed.output).train()
     assert again.epochs == []
     assert again.bits == undisturbed.bits
@@ -174,7 +176,7 @@ def test_a_loader_of_the_users_own_has_the_order_of_the_run(undisturbed: Script,
 def test_warns_of_another_data_set_of_the_same_length(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with suppress(Killed):
         Script(tmp_path).train(kill_at(3))
-    Points.__getitem__, before = lambda self, number: (torch.ones(4), torch.ones(())), Points.__getitem__  # type: ignore[assignment,method-assign]
+    Points.__getitem__, before = lambda self, number: (torch.ones(4), torch.ones(())), Points.__getitem__  # type: ignore[method-assign]
     try:
         Script(tmp_path).train()
     finally:
@@ -200,7 +202,9 @@ def error_of(capsys: pytest.CaptureFixture[str], action: Callable[[], object]) -
 
 def simple(output: Path, **keywords: Any) -> ResumableRun:
     model = nn.Linear(4, 1)
-    return ResumableRun(output, **{"model": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.1), **keywords})
+    return ResumableRun(
+        output, **{"model": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.1), **keywords}
+    )
 
 
 @pytest.mark.parametrize(
@@ -208,7 +212,10 @@ def simple(output: Path, **keywords: Any) -> ResumableRun:
     [
         ({"seed": -1}, "'seed' is -1; give a whole number, 0 or more"),
         ({"keep_checkpoints": 0}, "'keep_checkpoints' is 0; give a whole number, 1 or more"),
-        ({"checkpoint_every": "often"}, "'checkpoint_every' is 'often'; give a whole number of steps, epochs or minutes"),
+        (
+            {"checkpoint_every": "often"},
+            "'checkpoint_every' is 'often'; give a whole number of steps, epochs or minutes",
+        ),
     ],
 )
 def test_rejects_a_value(
@@ -235,10 +242,10 @@ def test_rejects_a_data_set_or_an_order_in_which_it_cannot_resume(
     for _ in run.epochs(1):
         other = DataLoader(TensorDataset(torch.zeros(48, 4)), 2, shuffle=True)
         assert "has the order of RandomSampler, which a resumed run would not find again; make it by" in error_of(
-            capsys, lambda: list(run.batches(other))
+            capsys, partial(list, run.batches(other))
         )
         larger = DataLoader(Points(), 4, sampler=run._sampler)
-        assert "has batch_size=4, and its sampler 2; give" in error_of(capsys, lambda: list(run.batches(larger)))
+        assert "has batch_size=4, and its sampler 2; give" in error_of(capsys, partial(list, run.batches(larger)))
 
 
 def test_rejects_calls_in_another_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -280,6 +287,7 @@ def test_rejects_ranks_that_are_not_connected(
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
-    assert "WORLD_SIZE is 2, but the script has not connected its ranks; call torch.distributed.init_process" in error_of(
-        capsys, lambda: simple(tmp_path)
+    assert (
+        "WORLD_SIZE is 2, but the script has not connected its ranks; call torch.distributed.init_process"
+        in error_of(capsys, lambda: simple(tmp_path))
     )

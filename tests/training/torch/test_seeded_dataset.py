@@ -34,7 +34,9 @@ def test_a_sample_is_the_same_whatever_was_read_before() -> None:
 
 def test_a_worker_gives_the_same_samples_as_the_process_of_the_training() -> None:
     def read(workers: int) -> list[str]:
-        loader = DataLoader(SeededDataset(Noise(), 1), 4, num_workers=workers, multiprocessing_context="fork" if workers else None)
+        loader = DataLoader(
+            SeededDataset(Noise(), 1), 4, num_workers=workers, multiprocessing_context="fork" if workers else None
+        )
         return [fingerprint(batch) for batch in loader]
 
     assert read(0) == read(2)
@@ -74,5 +76,10 @@ def test_the_attributes_are_those_of_the_data_set() -> None:
 def test_a_fingerprint_is_of_values_and_types() -> None:
     same = [{"image": torch.arange(3), "label": 1}, {"image": torch.arange(3), "label": 1}]
     assert fingerprint(same[0]) == fingerprint(same[1])
-    others = [{"image": torch.arange(3.0), "label": 1}, {"image": torch.arange(3), "label": 2}, [torch.arange(3), 1], None]
+    others = [
+        {"image": torch.arange(3.0), "label": 1},
+        {"image": torch.arange(3), "label": 2},
+        [torch.arange(3), 1],
+        None,
+    ]
     assert len({fingerprint(each) for each in [same[0], *others]}) == 5

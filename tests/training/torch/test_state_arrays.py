@@ -77,7 +77,11 @@ def test_bytes_hold_a_value() -> None:
 
 
 def test_rejects_what_only_a_pickle_could_keep() -> None:
-    with pytest.raises(UserError, match=r"the state 'ema/seen' is of the type set; a checkpoint keeps numbers, .* give an"):
+    with pytest.raises(
+        UserError, match=r"the state 'ema/seen' is of the type set; a checkpoint keeps numbers, .* give an"
+    ):
         pack({"seen": {1, 2}}, "ema", {})
-    with pytest.raises(UserError, match=r"the state 'ema' has the key \(1, 2\) of the type tuple; .* texts and numbers"):
+    with pytest.raises(
+        UserError, match=r"the state 'ema' has the key \(1, 2\) of the type tuple; .* texts and numbers"
+    ):
         pack({(1, 2): 1}, "ema", {})

@@ -1,12 +1,13 @@
-"""The checkpoints of a Trainer: folders that are verified before a run resumes from them.
+"""The checkpoints that a Trainer writes: folders that are verified before a run resumes from them.
 
-The Trainer writes several files into `checkpoint-<step>`. The file `exact-resume.json`, which is written last, has their
+A Trainer writes files into `checkpoint-<step>`. The file `exact-resume.json`, which is written last, has their
 checksums: a folder without it was being written when the run was killed.
 """
 
 import hashlib
 import json
 import re
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +39,7 @@ def complete(folder: Path, ranks: int) -> None:
 
 def newest(output: Path) -> VerifiedFolder | None:
     """Return the newest checkpoint whose files are undamaged, with a warning for each damaged one after it."""
-    found = [path for path in output.glob("checkpoint-*") if _NAME.fullmatch(path.name) and path.is_dir()]
-    for path in sorted(found, key=lambda each: int(each.name.rpartition("-")[2]), reverse=True):
+    for path in _newest_first(output):
         try:
             written = json.loads((path / _MANIFEST).read_text())
             if written["sha256"] == _checksums(path):
@@ -49,6 +49,18 @@ def newest(output: Path) -> VerifiedFolder | None:
             problem = f"it was not completed ({error})"
         print(f"warning: {path} is not used, because {problem}; trying the one before it", file=sys.stderr, flush=True)
     return None
+
+
+def remove_earlier(folder: Path, keep: int) -> None:
+    """Remove the checkpoints before this one, except for the newest `keep` - 1."""
+    paths = _newest_first(folder.parent)
+    for path in paths[paths.index(folder) :][keep:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _newest_first(output: Path) -> list[Path]:
+    found = [path for path in output.glob("checkpoint-*") if _NAME.fullmatch(path.name) and path.is_dir()]
+    return sorted(found, key=lambda each: int(each.name.rpartition("-")[2]), reverse=True)
 
 
 def _checksums(folder: Path) -> dict[str, str]:
