@@ -54,7 +54,7 @@ class ResumeCallback(Callback):
 
         Args:
             output: Folder of the checkpoints, the same for all starts and ranks.
-            seed: Of the order of samples, and of the random numbers from the first step on.
+            seed: Decides the order of samples, and the random numbers from the first step on.
             checkpoint_every: Such as `500steps`, `2epochs` or `10min`.
             keep_checkpoints: Checkpoints to keep.
         """
@@ -86,7 +86,7 @@ class ResumeCallback(Callback):
         connect()
         self._sampler = EpochSampler(len(dataset), batch_size=batch_size, seed=self._seed)
         seeded = SeededDataset(dataset, self._seed)
-        # With a generator of its own: a loader draws a number at the begin of each epoch, which dropout would miss.
+        # With another generator: a loader draws a number when an epoch begins, which dropout would miss.
         made = DataLoader(seeded, batch_size, sampler=self._sampler, generator=torch.Generator(), **keywords)
         made.collate_fn = SeededCollate(made.collate_fn, seeded)
         return made

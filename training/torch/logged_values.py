@@ -49,7 +49,7 @@ class LoggedValues:
         means = {name: float(total) / self._steps[name] for name, total in self._sums.items()}
         gathered = ranks.current().gather({**means, **self._metrics}, "logged values")
         self._sums, self._steps, self._metrics = {}, {}, {}
-        # A rank may have no step of its own to log since a resume.
+        # A name may be missing on a rank.
         names = dict.fromkeys(name for each in gathered for name in each)
         return {name: float(np.mean([each[name] for each in gathered if name in each])) for name in names}
 

@@ -64,7 +64,7 @@ class ResumableRun:
             scaler: The `torch.amp.GradScaler`.
             others: Other objects with `state_dict()` and `load_state_dict()` by name, such as a second model with its
                 optimizer, or an average of the weights.
-            seed: Of the order of samples, and of all random numbers from the first epoch on.
+            seed: Decides the order of samples, and all random numbers from the first epoch on.
             checkpoint_every: Such as `500steps`, `2epochs` or `10min`.
             keep_checkpoints: Checkpoints to keep.
         """
@@ -130,7 +130,7 @@ class ResumableRun:
         if hasattr(self, "_sampler"):
             raise UserError(
                 "the run has a loader or a sampler, and gets a second one; join the data sets of the training by "
-                "torch.utils.data.ConcatDataset, and give an evaluation a DataLoader of its own"
+                "torch.utils.data.ConcatDataset, and make another DataLoader for an evaluation"
             )
         self._sampler = EpochSampler(len(dataset), batch_size=batch_size, seed=self._seed)
         self._dataset = dataset
@@ -168,7 +168,7 @@ class ResumableRun:
         return (batch for _, batch in self.enumerate(loader))
 
     def enumerate(self, loader: "DataLoader[Any]") -> Iterator[tuple[int, Any]]:
-        """Yield each batch as `batches` does, with its number in the epoch, which goes on where the run resumes.
+        """Yield each batch as `batches` does, with its number in the epoch, which also counts those before a resume.
 
         Args:
             loader: From `loader`, or with the `sampler` of this run.
@@ -224,7 +224,7 @@ class ResumableRun:
         self._state.seed(self._seed, self.step)
         if written is not None:
             sample_probes.warn_of_others(self._probes, written.metadata["probes"])
-            # The first start decides, so that each start of another data set is told.
+            # Those of the first start stay, so that each start with other data has the warning.
             self._probes = written.metadata["probes"]
             self._ends = written.metadata["ends"]
             if of_rank := self._state.restore(self._output, written):

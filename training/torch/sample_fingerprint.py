@@ -11,7 +11,7 @@ from .state_arrays import to_array
 
 
 def fingerprint(sample: Any) -> str:
-    """Return a digest of the values in a sample; of an object that is none of the usual kinds its type counts."""
+    """Return a digest of the values in a sample; of an object of another kind than the usual ones, its type counts."""
     digest = hashlib.blake2b(digest_size=16)
     _add(sample, digest)
     return digest.hexdigest()

@@ -1,6 +1,6 @@
 """State dicts as arrays with names, and as JSON for the rest.
 
-There is no pickle: it would run the code of whoever changed a checkpoint.
+There is no pickle: one that another user has changed would run that user's code.
 """
 
 import io

@@ -14,7 +14,7 @@ from tests.training.mpirun import PATIENCE
 
 
 def run(size: int, store: Path, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-    """Return what a function returns on each rank; a SystemExit counts as its code.
+    """Return the values of a function on each rank; a SystemExit counts as its code.
 
     Args:
         size: Number of ranks.
