@@ -25,6 +25,12 @@ def unwrapped(module: torch.nn.Module) -> torch.nn.Module:
         module = inner
 
 
+def unwrapped_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """Return the optimizer inside that of `accelerate`."""
+    inner = getattr(optimizer, "optimizer", None)
+    return inner if isinstance(inner, torch.optim.Optimizer) else optimizer
+
+
 def plain_name(name: str) -> str:
     """Return the name that a tensor has in the module that the user wrote."""
     for wrapper in _WRAPPERS:

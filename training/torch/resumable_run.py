@@ -230,7 +230,7 @@ class ResumableRun:
             if of_rank := self._state.restore(self._output, written):
                 self._logged.load_state_dict(of_rank["logged"])
         self._sampler.position = self._loop.position
-        self._objects["optimizer"].register_step_post_hook(self._note_step)
+        self._state.optimizers["optimizer"].register_step_post_hook(self._note_step)
 
     def _note_step(self, *_: Any) -> None:
         self._stepped = True

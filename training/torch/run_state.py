@@ -11,7 +11,7 @@ from ..runtime import ranks
 from ..runtime.errors import UserError
 from ..runtime.user_loop import State
 from . import random_states
-from .module_state import ModuleState, OptimizerState
+from .module_state import ModuleState, OptimizerState, unwrapped_optimizer
 from .sample_fingerprint import fingerprint
 from .state_arrays import from_bytes, is_sharded, pack, to_array, to_bytes, to_tensor, unpack
 
@@ -51,7 +51,11 @@ class RunState:
                     "'load_state_dict()', as those of PyTorch have"
                 )
         self.modules = {name: each for name, each in objects.items() if isinstance(each, torch.nn.Module)}
-        self.optimizers = {name: each for name, each in objects.items() if isinstance(each, torch.optim.Optimizer)}
+        self.optimizers = {
+            name: unwrapped_optimizer(each)
+            for name, each in objects.items()
+            if isinstance(each, torch.optim.Optimizer)
+        }
         known = {**self.modules, **self.optimizers}
         self.others: dict[str, Stateful] = {name: each for name, each in objects.items() if name not in known}
         self._compared = False
