@@ -25,6 +25,20 @@ def unwrapped(module: torch.nn.Module) -> torch.nn.Module:
         module = inner
 
 
+def adds_in_another_order(module: torch.nn.Module, ranks: int) -> bool:
+    """Return whether the first step of a start adds the gradients of the ranks in another order than later ones.
+
+    Without `find_unused_parameters`, DistributedDataParallel learns in the first step which gradients to send together:
+    `should_rebuild_buckets` in torch/csrc/distributed/c10d/reducer.hpp of 2.15. The sum of two has one order only.
+    """
+    while not isinstance(module, torch.nn.parallel.DistributedDataParallel):
+        inner = getattr(module, "_orig_mod", None)
+        if not isinstance(inner, torch.nn.Module):
+            return False
+        module = inner
+    return ranks > 2 and not module.find_unused_parameters
+
+
 def unwrapped_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
     """Return the optimizer inside that of `accelerate`."""
     inner = getattr(optimizer, "optimizer", None)

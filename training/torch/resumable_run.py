@@ -221,8 +221,11 @@ class ResumableRun:
         )
         self._probes = sample_probes.probe(self._dataset, self._seed)
         written = self._loop.begin()
+        self._state.warn()
         self._state.seed(self._seed, self.step)
-        if written is not None:
+        if written is None:
+            self._state.compare_weights()
+        else:
             sample_probes.warn_of_others(self._probes, written.metadata["probes"])
             # Those of the first start stay, so that each start with other data has the warning.
             self._probes = written.metadata["probes"]

@@ -1,5 +1,6 @@
 """The state of a run of PyTorch: what all ranks share, and what each has for itself."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ from ..runtime import ranks
 from ..runtime.errors import UserError
 from ..runtime.user_loop import State
 from . import random_states
-from .module_state import ModuleState, OptimizerState, unwrapped_optimizer
+from .module_state import ModuleState, OptimizerState, adds_in_another_order, unwrapped_optimizer
 from .sample_fingerprint import fingerprint
 from .state_arrays import from_bytes, is_sharded, pack, to_array, to_bytes, to_tensor, unpack
 
@@ -52,15 +53,38 @@ class RunState:
                 )
         self.modules = {name: each for name, each in objects.items() if isinstance(each, torch.nn.Module)}
         self.optimizers = {
-            name: unwrapped_optimizer(each)
-            for name, each in objects.items()
-            if isinstance(each, torch.optim.Optimizer)
+            name: unwrapped_optimizer(each) for name, each in objects.items() if isinstance(each, torch.optim.Optimizer)
         }
         known = {**self.modules, **self.optimizers}
         self.others: dict[str, Stateful] = {name: each for name, each in objects.items() if name not in known}
         self._compared = False
         # A type that a checkpoint cannot keep is an error now, and not at the first save.
         pack({name: each.state_dict() for name, each in self.others.items()}, "", {}, copies=False)
+
+    def warn(self) -> None:
+        """Say that resumed sums of gradients may differ in their last bits."""
+        modules = self.modules.items()
+        names = [name for name, each in modules if adds_in_another_order(each, ranks.size())]
+        if names and ranks.rank() == 0:
+            print(
+                f"warning: '{names[0]}' is in DistributedDataParallel on {ranks.size()} ranks: the first step of a "
+                "start adds gradients in another order, so that a resumed run may differ in the last bits; make it with "
+                "find_unused_parameters=True for the same bits",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def compare_weights(self) -> None:
+        """Reject ranks that train apart, as without DistributedDataParallel: a checkpoint would keep rank zero's."""
+        weights = [each for module in self.modules.values() for each in module.parameters()]
+        sums = [each.detach().double().sum().item() for each in weights if not is_sharded(each)]
+        all_sums = ranks.current().gather(repr(sums), "weights")
+        for rank, other in enumerate(all_sums):
+            if other != all_sums[0]:
+                raise UserError(
+                    f"the weights of rank {rank} are not those of rank 0: the ranks train apart; wrap the model in "
+                    "torch.nn.parallel.DistributedDataParallel and call that one in the loop, or start one rank"
+                )
 
     def seed(self, *numbers: int) -> None:
         """Set the random states of a start that resumes none, other ones on each rank."""
@@ -77,7 +101,7 @@ class RunState:
             UserError: The ranks have different weights.
         """
         if not self._compared:
-            self._compare_weights()
+            self.compare_weights()
             self._compared = True
         arrays: dict[str, NDArray[Any]] = {}
         # The others would hold copies that rank zero writes.
@@ -136,15 +160,3 @@ class RunState:
         """Return the buffers of this rank where they differ from rank to rank, as the statistics of BatchNorm do."""
         buffers = [to_tensor(to_array(each), each.dtype) for each in self._buffers]
         return buffers if len(set(ranks.current().gather(fingerprint(buffers), "buffers"))) > 1 else []
-
-    def _compare_weights(self) -> None:
-        """Reject ranks that train apart, as without DistributedDataParallel: a checkpoint would keep rank zero's."""
-        weights = [each for module in self.modules.values() for each in module.parameters()]
-        sums = [each.detach().double().sum().item() for each in weights if not is_sharded(each)]
-        all_sums = ranks.current().gather(repr(sums), "weights")
-        for rank, other in enumerate(all_sums):
-            if other != all_sums[0]:
-                raise UserError(
-                    f"the weights of rank {rank} are not those of rank 0: the ranks train apart; wrap the model in "
-                    "torch.nn.parallel.DistributedDataParallel and call that one in the loop, or start one rank"
-                )

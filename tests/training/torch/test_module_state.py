@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from training.runtime.errors import UserError
-from training.torch.module_state import ModuleState, OptimizerState, placed_like, unwrapped
+from training.torch.module_state import ModuleState, OptimizerState, adds_in_another_order, placed_like, unwrapped
 from training.torch.state_arrays import pack, unpack
 
 OUTPUT = Path("out")
@@ -175,6 +175,15 @@ def test_rejects_the_state_of_another_optimizer(make: Any, words: str) -> None:
     with pytest.raises(UserError) as error:
         optimizer_state(make(module), module).load_state_dict(OUTPUT, written)
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize(("ranks", "finds_unused", "expected"), [(2, False, False), (3, False, True), (3, True, False)])
+def test_knows_when_gradients_are_added_in_another_order(ranks: int, finds_unused: bool, expected: bool) -> None:
+    wrapped = nn.parallel.DistributedDataParallel.__new__(nn.parallel.DistributedDataParallel)
+    nn.Module.__init__(wrapped)
+    wrapped.find_unused_parameters = finds_unused
+    assert adds_in_another_order(torch.compile(wrapped), ranks) == expected
+    assert not adds_in_another_order(network(), ranks)
 
 
 def test_a_value_gets_the_order_of_the_parameter_in_memory() -> None:
