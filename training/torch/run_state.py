@@ -68,8 +68,8 @@ class RunState:
         if names and ranks.rank() == 0:
             print(
                 f"warning: '{names[0]}' is in DistributedDataParallel on {ranks.size()} ranks: the first step of a "
-                "start adds gradients in another order, so that a resumed run may differ in the last bits; make it with "
-                "find_unused_parameters=True for the same bits",
+                "start adds gradients in another order, so that a resumed run may differ in the last bits; make it "
+                "with find_unused_parameters=True for the same bits",
                 file=sys.stderr,
                 flush=True,
             )

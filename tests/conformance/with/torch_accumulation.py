@@ -1,5 +1,6 @@
 """Train with gradients of four batches, a scaler, and an average of the weights, on the ranks of torchrun."""
 
+import time
 from contextlib import nullcontext
 
 import torch
@@ -45,6 +46,8 @@ def main() -> None:
                 scaler.update()
                 optimizer.zero_grad()
                 average.update_parameters(layers)
+                # As long as a step of a larger network.
+                time.sleep(0.04)
                 if dist.get_rank() == 0:
                     print(f"epoch {epoch + 1}, step {run.step}: loss {loss.item():.6f}", flush=True)
         scheduler.step()

@@ -1,6 +1,7 @@
 """Train with DistributedDataParallel, with workers that augment the samples."""
 
 import random
+import time
 
 import torch
 import torch.distributed as dist
@@ -37,6 +38,8 @@ def main() -> None:
             loss.backward()
             optimizer.step()
             scheduler.step()
+            # As long as a step of a larger network.
+            time.sleep(0.02)
             if dist.get_rank() == 0:
                 print(f"epoch {epoch + 1}, step {run.step}: loss {loss.item():.6f}", flush=True)
     if dist.get_rank() == 0:

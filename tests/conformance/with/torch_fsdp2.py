@@ -1,5 +1,7 @@
 """Train with weights and optimizer that are sharded over the ranks."""
 
+import time
+
 import torch
 import torch.distributed as dist
 from exact_resume.torch import ResumableRun
@@ -29,6 +31,8 @@ def main() -> None:
             loss = nn.functional.cross_entropy(model(inputs), classes)
             loss.backward()
             optimizer.step()
+            # As long as a step of a larger network.
+            time.sleep(0.02)
             if dist.get_rank() == 0:
                 print(f"epoch {epoch + 1}, step {run.step}: loss {loss.item():.6f}", flush=True)
     weights = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))

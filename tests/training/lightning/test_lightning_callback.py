@@ -5,9 +5,11 @@ import pytest
 import torch
 
 # It is in the environment of the conformance scripts.
-lightning = pytest.importorskip("lightning.pytorch")
+pytest.importorskip("lightning.pytorch")
 
-from training.lightning import ResumeCallback  # noqa: E402
+from lightning import pytorch as lightning
+
+from training.lightning import ResumeCallback
 
 
 class Numbers(torch.utils.data.Dataset[Any]):
