@@ -41,17 +41,15 @@ class LoggedValues:
             self._steps[name] = self._steps.get(name, 0) + 1
 
     def losses(self) -> dict[str, float]:
-        """Return the losses of the present step; it may have to wait for a GPU."""
-        return {name: float(loss) for name, loss in self._losses.items()}
+        """Return the means over all ranks in the present step; every rank must call it, and may wait for its GPU."""
+        return _means_over_ranks({name: float(loss) for name, loss in self._losses.items()})
 
     def end_epoch(self) -> dict[str, float]:
         """Return the means of the epoch over all ranks, and begin the next; every rank must call it."""
         means = {name: float(total) / self._steps[name] for name, total in self._sums.items()}
-        gathered = ranks.current().gather({**means, **self._metrics}, "logged values")
+        found = _means_over_ranks({**means, **self._metrics})
         self._sums, self._steps, self._metrics = {}, {}, {}
-        # A name may be missing on a rank.
-        names = dict.fromkeys(name for each in gathered for name in each)
-        return {name: float(np.mean([each[name] for each in gathered if name in each])) for name in names}
+        return found
 
     def state_dict(self) -> dict[str, Any]:
         """Return the sums of the epoch so far."""
@@ -63,6 +61,13 @@ class LoggedValues:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue with the sums of an epoch."""
         self._sums, self._steps = dict(state["sums"]), dict(state["steps"])
+
+
+def _means_over_ranks(own: Mapping[str, float]) -> dict[str, float]:
+    gathered = ranks.current().gather(dict(own), "logged values")
+    # Scripts often log on rank zero alone: a mean is over the ranks that have the name.
+    names = dict.fromkeys(name for each in gathered for name in each)
+    return {name: float(np.mean([each[name] for each in gathered if name in each])) for name in names}
 
 
 def _detached(value: Number) -> Number:

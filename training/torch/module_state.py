@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..runtime.errors import UserError
-from ..runtime.user_loop import check_arrays
+from ..runtime.rank_checkpoint import check_arrays
 from .state_arrays import empty_array, is_sharded, to_array, to_tensor
 
 # What torch.compile and activation checkpointing put into the names of a module.

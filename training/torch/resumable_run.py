@@ -189,11 +189,11 @@ class ResumableRun:
             on_all_ranks(lambda: self._end_step(waited, number + 1 == steps))  # noqa: B023
 
     def log(self, **values: "torch.Tensor | float") -> None:
-        """Show numbers in the lines, curves and results of the run: the mean over the ranks.
+        """Show numbers in the lines, curves and results of the run: the mean over the ranks that log them.
 
         Args:
             values: Within a step its losses, also shown as means over the epoch; after the last step of an epoch
-                figures of the epoch, such as an accuracy. All ranks give the same names.
+                figures of the epoch, such as an accuracy.
         """
         add = self._logged.add_losses if self._within_batches else self._logged.add_metrics
         add(values)
