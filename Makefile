@@ -96,7 +96,7 @@ TEST_CDK = python -m pytest --ignore=tests/training --ignore=tests/containers --
 test-cdk: $(CDK) ## Run the fast tests of stacks, constructs and workloads
 	@$(TEST_CDK)
 TEST_TRAINING = .venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs \
-	--ignore=tests/training/torch_imagenet --dist loadfile
+	$(addprefix --ignore=tests/training/,lightning torch torch_imagenet transformers) --dist loadfile
 test-training: $(TRAINING) ## Run the fast tests of the training code
 	@$(TEST_TRAINING) -n 4 -m "not whole_run"
 test-runs: $(TRAINING) ## Convert and train, on two ranks; stop, kill and resume the programs
@@ -131,7 +131,8 @@ long-image: $(CDK) #: Build the image for GPUs from packages, and test it withou
 long-mask-rcnn: $(TRAINING) #: Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks
 	@.venv-training/bin/python -m pytest tests/training/mask_rcnn/long_runs
 long-torch: $(TRAINING) $(TORCH) #: Train with PyTorch on two ranks, kill, stop and resume them; and its unit tests
-	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet --ignore=tests/training/torch_imagenet/long_runs
+	@.venv-torch/bin/python -m pytest tests/training/torch tests/training/torch_imagenet \
+		--ignore=tests/training/torch_imagenet/long_runs
 long-torch-elastic: $(CDK) $(TRAINING) $(TORCH) #: Lose and start nodes and stores of torchrun, c10d and etcd (needs root; etcd needs Debian)
 	@setup/etcd.sh
 	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet/long_runs -rs
