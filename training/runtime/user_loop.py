@@ -39,7 +39,7 @@ _SECONDS_BETWEEN_EXCHANGES = 1.0
 _SECONDS_BETWEEN_LINES = 10.0
 
 # The metadata that the loop reads from a checkpoint, besides those of every run.
-_NAMES = ("position", "results", "names", "of_ranks", "adapter")
+_NAMES = ("position", "results", "of_ranks", "adapter")
 
 #: Ten minutes are lost at most, and a write takes seconds.
 DEFAULT_EVERY = Every(10, "min")
@@ -99,7 +99,7 @@ class UserLoop:
         # Steps until the next exchange, and steps at the one before; the same on every rank.
         self._until_exchange, self._steps_before = 1, 0
         self._printed_at = -math.inf
-        self._save_at_end = False
+        self._save_due = False
 
     def begin(self) -> State | None:
         """Take the folder, and return the state of its newest checkpoint; None where it has none.
@@ -168,6 +168,7 @@ class UserLoop:
         samples: int | None = None,
         waited: float = 0.0,
         ends_epoch: bool = False,
+        is_complete: bool = True,
     ) -> None:
         """Count a step of all ranks, and save where that is due.
 
@@ -178,6 +179,8 @@ class UserLoop:
             samples: Samples of this rank. Default: the batch size.
             waited: Seconds in which the step waited for its samples.
             ends_epoch: Whether it is the epoch's last, the same on every rank: `after_epoch` then saves, and stops.
+            is_complete: Whether `capture` returns all of the state, the same on every rank: not while gradients are
+                accumulated, so that what is due waits for the next complete step.
 
         Raises:
             Stopped: A rank got a stop request, and the state is saved.
@@ -187,35 +190,36 @@ class UserLoop:
         self._throughput.step(self._batch_size if samples is None else samples, seconds, waited)
         self.position = self.position.after_step(ranks.size(), self._batch_size)
         self._until_exchange -= 1
-        save = self._every.after_step(self.position.step)
-        if ends_epoch:
-            self._save_at_end = save
-        elif save or self._until_exchange <= 0:
-            stop, due = self._exchange(losses)
-            if stop:
-                self._end(capture)
-            if save or due:
-                self._save(capture)
-            self.restart_clock()
+        self._save_due |= self._every.after_step(self.position.step)
+        if not ends_epoch and is_complete and (self._save_due or self._until_exchange <= 0):
+            self._save_or_stop(capture, losses)
 
-    def after_epoch(self, capture: Callable[[], State], metrics: Mapping[str, float]) -> None:
+    def after_epoch(
+        self, capture: Callable[[], State], metrics: Mapping[str, float], *, is_complete: bool = True
+    ) -> None:
         """Count an epoch of all ranks, print its line, and save where that is due.
 
         Args:
             capture: Returns the state; called on every rank where a checkpoint is due.
             metrics: Figures of the epoch by name, the same on every rank, such as `loss` and `val_accuracy`.
+            is_complete: As in `after_step`.
 
         Raises:
             Stopped: A rank got a stop request, and the state is saved.
         """
         self.position = self.position.after_epoch()
         self._note(metrics)
-        stop, due = self._exchange(dict)
+        self._save_due |= self._every.after_epoch(self.position.epoch)
+        if is_complete:
+            self._save_or_stop(capture, dict)
+
+    def _save_or_stop(self, capture: Callable[[], State], losses: Callable[[], Mapping[str, float]]) -> None:
+        stop, due = self._exchange(losses)
         if stop:
             self._end(capture)
-        if self._save_at_end or due or self._every.after_epoch(self.position.epoch):
+        if self._save_due or due:
             self._save(capture)
-        self._save_at_end = False
+        self._save_due = False
         self.restart_clock()
 
     def finish(self, capture: Callable[[], State], results: Mapping[str, Any]) -> None:
@@ -337,33 +341,6 @@ class UserLoop:
             raise files.unwritable(self._output, error, option="output") from error
         brief = {name: value for name, value in self.results.items() if type(value) in (int, float)}
         print(files.results_line(brief), flush=True)
-
-
-def check_arrays(output: Path, given: Mapping[str, NDArray[Any]], written: Mapping[str, NDArray[Any]]) -> None:
-    """Reject a checkpoint whose arrays have other names, shapes or types than those of the model and its optimizer.
-
-    Args:
-        output: The folder of the run.
-        given: Arrays of the script, by name.
-        written: Arrays of the checkpoint, by name.
-
-    Raises:
-        UserError: They differ; with the first names that do.
-    """
-    kinds = [{name: (each.shape, str(each.dtype)) for name, each in arrays.items()} for arrays in (given, written)]
-    if kinds[0] == kinds[1]:
-        return
-    differing = [name for name in {**kinds[0], **kinds[1]} if kinds[0].get(name) != kinds[1].get(name)]
-    words = [f"{name} is {_kind(kinds[0].get(name))}, and {_kind(kinds[1].get(name))} there" for name in differing[:3]]
-    more = f", and {len(differing) - 3} others differ" if len(differing) > 3 else ""
-    raise UserError(
-        f"the checkpoints in {output} hold another model or optimizer than the script: {'; '.join(words)}{more}; "
-        "start the script that wrote them, or give another output folder"
-    )
-
-
-def _kind(found: tuple[tuple[int, ...], str] | None) -> str:
-    return f"{found[1]} of {'x'.join(map(str, found[0])) or 'one value'}" if found else "missing"
 
 
 def _curves(output: Path) -> "Curves | None":

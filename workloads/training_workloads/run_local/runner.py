@@ -29,7 +29,7 @@ from training_workloads.run_local.unsaved_training import unsaved_training
 from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["default_environment", "only_run", "planned", "run_locally", "run_planned"]
+__all__ = ["check_run", "default_environment", "only_run", "planned", "run_locally", "run_planned"]
 
 _PRIVATE = "the ranks reach this machine alone; with '--open-network' they have its network"
 _NOT_PRIVATE = "this system gives a run no private network: others reach servers of its ranks that trust every client"
@@ -91,11 +91,20 @@ def run_planned(
     The caller removes the scratch folder. The origin of the job is for its first line; the note is on another target
     that the user may have meant.
     """
-    venv = environment or default_environment(run.launcher)
-    variables = _process_environment(venv, run, scratch)
-    check_environment(run, venv, variables)
+    variables = check_run(run, scratch, environment or default_environment(run.launcher))
     with only_run(run.name, volumes) if run.writes else contextlib.nullcontext():
         return _run(run, variables, scratch, volumes if run.writes else Path.cwd(), origin, note)
+
+
+def check_run(run: LocalRun, scratch: Path, environment: Path) -> dict[str, str]:
+    """Check that an environment has the programs and packages of a run, and return every variable of the run.
+
+    Raises:
+        InputError: It lacks one.
+    """
+    variables = _process_environment(environment, run, scratch)
+    check_environment(run, environment, variables)
+    return variables
 
 
 def default_environment(launcher: str) -> Path:
