@@ -114,7 +114,5 @@ def test_files_without_a_job_have_nothing_to_limit(program: Program, tmp_path: P
     path.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n")
     result = program("submit", str(path), "--max-cost", "5")
     assert result.code == 2
-    words = (
-        "'--max-cost' is 5.0, but the files have no job, whose cost it limits; omit it, or add the manifest"
-    )
+    words = "'--max-cost' is 5.0, but the files have no job, whose cost it limits; omit it, or add the manifest"
     assert words in result.err
