@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,15 +46,15 @@ class CdkCli:
         self.run("bootstrap", f"aws://{self.aws.account}/{self.aws.region}")
 
     def synth(self, name: str, config: Path, *, app: str | None = None, **context: str) -> Path:
-        """Synthesize the stacks into a folder.
+        """Synthesize the stacks into a new folder: a test may deploy an earlier one again.
 
         Args:
-            name: Name of the folder.
+            name: Beginning of the folder's name.
             config: The configuration file.
             app: A module that defines the stacks. Default: the project's app.
             **context: Values over those of the configuration file.
         """
-        output = self.folder / name
+        output = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.folder))
         values = {"config": str(config)} | context
         options = [part for key, value in values.items() for part in ("--context", f"{key}={value}")]
         options += ["--app", f"{PYTHON} -m {app}"] if app else []

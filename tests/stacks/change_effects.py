@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.stacks.changes import Templates
 from training_cluster.account.deployed_stack import NODE_GROUP
+from training_cluster.account.kept_resources import KeptResource
 from training_cluster.account.lustre_state import LustreState
 from training_cluster.changes.findings import KEPT, LOST, REJECTED, Jobs, LiveNodeGroup
 from training_cluster.changes.planned_stack import PlannedStack, group_name
@@ -21,6 +22,7 @@ EFFECTS: Final = (
     REJECTION,
     "**data lost**",
     "Lustre replaced, the old one kept",
+    "data kept outside the stack",
     "node group replaced",
     "node group deleted",
     "nodes replaced one after the other",
@@ -30,7 +32,7 @@ EFFECTS: Final = (
     "in place",
     "nothing",
 )
-_, _LOST, _KEPT, _GROUP, _GONE, _NODES, _STOP, _ADDED, _REMOVED, _IN_PLACE, _NOTHING = EFFECTS
+_, _LOST, _LUSTRE, _KEPT, _GROUP, _GONE, _NODES, _STOP, _ADDED, _REMOVED, _IN_PLACE, _NOTHING = EFFECTS
 
 
 class Running:
@@ -43,6 +45,10 @@ class Running:
     def lustre(self, id: str) -> LustreState | None:
         """Return no state."""
         return None
+
+    def kept(self, kind: str, id: str) -> KeptResource:
+        """Return a resource without a price."""
+        return KeptResource(kind=kind, id=id)
 
     def importers(self, export: str) -> list[str]:
         """Return the stack of another team."""
@@ -78,7 +84,9 @@ def _with_zones(template: Template) -> Template:
 def _effects(stack: PlannedStack) -> Iterator[str]:
     words = {REJECTED: REJECTION, LOST: _LOST, KEPT: _KEPT}
     for finding in (each for rule in RULES for each in rule(stack, Running())):
-        if finding.outcome in words:
+        if finding.outcome == KEPT and finding.subject.startswith("FSx"):
+            yield _LUSTRE
+        elif finding.outcome in words:
             yield words[finding.outcome]
         elif "nodes are replaced" in finding.effect:
             yield _NODES

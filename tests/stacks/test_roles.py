@@ -77,6 +77,11 @@ def test_named_roles_are_used_and_not_changed() -> None:
             "(aws iam list-roles)",
         ),
         (
+            {"cluster_role": "Cluster"},
+            "'cluster_role' is 'Cluster'; give the ARN of an IAM role, such as arn:aws:iam::111122223333:role/Cluster "
+            "(aws iam list-roles)",
+        ),
+        (
             {"cluster_role": "arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForEKS"},
             "'cluster_role' is 'arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/"
             "AWSServiceRoleForEKS', but that is the role of an AWS service, which EKS does not accept; give a role of "

@@ -12,7 +12,7 @@ from training_cluster.account.checked_deployment import Deployment
 from training_cluster.account.key_policies import allows
 from training_cluster.identity.encryption_key import policy_of_an_own_key
 from training_workloads.aws.errors import NoPermissionError
-from training_workloads.catalog.regions import partition_of
+from training_workloads.catalog.regions import PARTITIONS, Partition, partition_of
 
 __all__ = ["existing_bucket_fits", "existing_key_fits", "existing_repository_fits"]
 
@@ -148,7 +148,7 @@ def existing_key_fits(deployment: Deployment) -> Iterator[CheckResult]:
     account = deployment.account
     answer = account.find("kms", "describe_key", _NO_KEY, KeyId=arn)
     key = answer["KeyMetadata"] if answer else {}
-    here = f"arn:{_partition(deployment)}:kms:{account.region}:{account.number}:"
+    here = f"arn:{_partition(deployment).name}:kms:{account.region}:{account.number}:"
     wanted = ("Enabled", "SYMMETRIC_DEFAULT")
     actual = (key.get("KeyState"), key.get("KeySpec"))
     yield decided(
@@ -167,10 +167,10 @@ def _policy(deployment: Deployment, arn: str) -> Iterator[CheckResult]:
     account, config = deployment.account, deployment.config
     answer = account.ask("kms", "get_key_policy", KeyId=arn, PolicyName="default")
     policy = json.loads(answer["Policy"])
-    partition = partition_of(account.region)
+    partition = _partition(deployment)
     wanted = policy_of_an_own_key(
-        partition=_partition(deployment),
-        suffix=partition.domain if partition else "amazonaws.com",
+        partition=partition.name,
+        suffix=partition.domain,
         region=account.region,
         account=account.number,
         alarms=config.alarm_email is not None,
@@ -186,9 +186,10 @@ def _policy(deployment: Deployment, arn: str) -> Iterator[CheckResult]:
         )
 
 
-def _partition(deployment: Deployment) -> str:
-    found = partition_of(deployment.account.region)
-    return found.name if found else deployment.account.identity.split(":")[1]
+def _partition(deployment: Deployment) -> Partition:
+    """Return the partition of the region; that of the credentials where the region is newer than the catalog."""
+    account = deployment.account
+    return partition_of(account.region) or PARTITIONS[account.identity.split(":")[1]]
 
 
 def existing_repository_fits(deployment: Deployment) -> Iterator[CheckResult]:

@@ -7,14 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 from training_cluster.account.account_requests import Account
-from training_cluster.account.deployed_stack import DeployedStack, StackResource
+from training_cluster.account.deployed_stack import DeployedStack
 from training_cluster.account.deployed_template import RETAINED, deployed_template
 from training_cluster.account.manifests import MANIFEST, documents
 from training_workloads.aws.errors import NoPermissionError, RejectionError
 from training_workloads.catalog.prices import BUCKET, ELASTIC_FILES, IMAGES, KEY, MonthlyPrice
 from training_workloads.manifests.values import GI
 
-__all__ = ["ELASTIC_FILE_SYSTEM", "KeptResource", "elastic_bytes", "kept_by_data_stack", "kept_resources"]
+__all__ = ["ELASTIC_FILE_SYSTEM", "KeptResource", "elastic_bytes", "kept_by_data_stack", "kept_resources", "priced"]
 
 #: Type of a resource.
 ELASTIC_FILE_SYSTEM = "AWS::EFS::FileSystem"
@@ -53,7 +53,7 @@ def kept_resources(account: Account, stack: DeployedStack) -> list[KeptResource]
     retained = {name for name, each in resources.items() if each.get("DeletionPolicy") in _KEPT}
     kept = [each for each in stack.resources if each.logical_id in retained and each.kind not in _FREE]
     objects = [] if stack.cluster_name else _objects(resources[each.logical_id] for each in kept)
-    return [*(_priced(account, each) for each in kept if each.kind != MANIFEST), *objects]
+    return [*(priced(account, each.kind, each.id) for each in kept if each.kind != MANIFEST), *objects]
 
 
 def _objects(resources: Iterable[Mapping[str, Any]]) -> list[KeptResource]:
@@ -65,22 +65,29 @@ def _objects(resources: Iterable[Mapping[str, Any]]) -> list[KeptResource]:
 
 def kept_by_data_stack(account: Account, stack: DeployedStack) -> list[KeptResource]:
     """Return the resources of the data stack, with their price."""
-    return [_priced(account, each) for each in stack.resources if each.kind in _SIZES]
+    return [priced(account, each.kind, each.id) for each in stack.resources if each.kind in _SIZES]
 
 
-def _priced(account: Account, resource: StackResource) -> KeptResource:
-    price, size = _SIZES.get(resource.kind, (None, None))
+def priced(account: Account, kind: str, id: str) -> KeptResource:
+    """Return a resource with its size and price, where its type has these and they can be read.
+
+    Args:
+        account: The account.
+        kind: Its type.
+        id: Its physical id.
+    """
+    price, size = _SIZES.get(kind, (None, None))
     held = None
     if size:
         # The list is still right without the size, and says that it is not known.
         with suppress(NoPermissionError, RejectionError):
-            held = size(account, resource.id)
+            held = size(account, id)
     gib = None if held is None else held / GI
     # Without a way to read its size, a resource has one price.
     amount = gib if size else 1
     usd = None if price is None or amount is None else round(amount * price.usd, 2)
     gib = None if gib is None else round(gib, 1)
-    return KeptResource(kind=resource.kind, id=resource.id, gib=gib, usd_per_month=usd)
+    return KeptResource(kind=kind, id=id, gib=gib, usd_per_month=usd)
 
 
 def _bucket(account: Account, name: str) -> float | None:

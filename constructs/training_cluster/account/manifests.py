@@ -22,13 +22,23 @@ def documents(properties: Mapping[str, Any], replaced: Collection[str] = ()) -> 
     Args:
         properties: The properties of the manifest's resource.
         replaced: Logical ids of resources that are replaced: a function of one of them has another text.
+
+    Raises:
+        ValueError: It is not as the CDK writes one.
     """
-    manifest = properties.get("Manifest", "[]")
-    if isinstance(manifest, Mapping):
-        parts = manifest.get("Fn::Join", ["", []])[1]
-        manifest = "".join(part if isinstance(part, str) else _placeholder(part, replaced) for part in parts)
-    found: list[dict[str, Any]] = json.loads(manifest)
+    found = json.loads(_text(properties.get("Manifest", "[]"), replaced))
+    if not isinstance(found, list) or not all(isinstance(each, dict) and "kind" in each for each in found):
+        raise ValueError("it is no list of objects")
     return found
+
+
+def _text(manifest: Any, replaced: Collection[str]) -> str:
+    match manifest:
+        case str():
+            return manifest
+        case {"Fn::Join": [str(), [*parts]]}:
+            return "".join(part if isinstance(part, str) else _placeholder(part, replaced) for part in parts)
+    raise ValueError("it is no text")
 
 
 def _placeholder(function: Any, replaced: Collection[str]) -> str:

@@ -11,8 +11,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from training_cluster.account.account_requests import Account
+from training_cluster.account.manifests import MANIFEST, documents
 from training_cluster.changes.look_ups import look_up
 from training_cluster.changes.template_changes import Template
+from training_workloads.manifests.values import mapping
 from training_workloads.validation import InputError, Problem, Problems, check
 
 __all__ = ["AppStack", "app_stacks"]
@@ -75,7 +77,8 @@ def app_stacks(folder: Path, context: Mapping[str, str], account: Account, app: 
         known = _context(folder, settings, context)
         _run(command, folder, environment, known)
         # The CLI synthesizes again with what it has looked up.
-        if found := look_up(account, Path(output)):
+        manifest = Path(output) / _MANIFEST
+        if found := look_up(account, _read(manifest) if manifest.exists() else {}):
             _run(command, folder, environment, {**known, **found})
         return list(_stacks(Path(output)))
 
@@ -91,10 +94,10 @@ def _context(folder: Path, settings: Mapping[str, Any], given: Mapping[str, str]
 
     https://docs.aws.amazon.com/cdk/v2/guide/context.html; the CLI's source has its own values.
     """
-    looked_up = _read(folder / _LOOKED_UP) if (folder / _LOOKED_UP).exists() else {}
+    looked_up = mapping(_read(folder / _LOOKED_UP)) if (folder / _LOOKED_UP).exists() else {}
     # With it the CDK adds the resource CDKMetadata.
     reports = {"aws:cdk:version-reporting": True} if settings.get("versionReporting", True) else {}
-    return {**looked_up, **settings.get("context", {}), **reports, "aws:cdk:disable-asset-staging": True, **given}
+    return {**looked_up, **mapping(settings.get("context")), **reports, "aws:cdk:disable-asset-staging": True, **given}
 
 
 def _settings(file: Path, *, needs_app: bool) -> dict[str, Any]:
@@ -167,6 +170,31 @@ def _check_template(found: Any, file: Path) -> None:
             raise _malformed(file, f"the type of the resource {id} is {each['Type']!r}, which CloudFormation has not")
         if not isinstance(each.get("Properties", {}), dict):
             raise _malformed(file, f"the 'Properties' of the resource {id} are no mapping")
+        if not all(map(_is_named, _mappings(each))):
+            raise _malformed(file, f"a Ref in the resource {id} is no text")
+        if each["Type"] == MANIFEST:
+            _check_manifest(id, each.get("Properties", {}), file)
+
+
+def _mappings(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the mappings in a value, and itself if it is one."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            yield each
+        pending += each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+
+
+def _is_named(found: dict[str, Any]) -> bool:
+    return set(found) != {"Ref"} or isinstance(found["Ref"], str)
+
+
+def _check_manifest(id: str, properties: dict[str, Any], file: Path) -> None:
+    try:
+        documents(properties)
+    except (ValueError, RecursionError) as error:
+        raise _malformed(file, f"the 'Manifest' of the resource {id} cannot be read: {error}") from None
 
 
 def _section(found: Any, key: str, file: Path) -> dict[str, Any]:

@@ -62,7 +62,8 @@ def plan_deployment(account: Account, stacks: Sequence[AppStack], context: str |
     if elsewhere and len(elsewhere) == len(stacks):
         given, allowed = elsewhere[0].environment, f"your credentials are of {here}"
         raise InputError(Problem(path=("env",), given=given, allowed=allowed, fix=_ELSEWHERE))
-    planned = tuple(_planned(account, each.name, each.template) for each in stacks if each not in elsewhere)
+    names = frozenset(each.name for each in stacks)
+    planned = tuple(_planned(account, each, names) for each in stacks if each not in elsewhere)
     unknown = (_not_here(each, here) for each in elsewhere)
     findings, releases = [*_findings(account, planned, context), *unknown], list[NodeRelease]()
     for stack in planned:
@@ -84,10 +85,11 @@ def _not_here(stack: AppStack, here: str) -> Finding:
     return Finding(outcome=UNKNOWN, subject=stack.name, effect=effect, remedy=_ELSEWHERE)
 
 
-def _planned(account: Account, name: str, template: Template) -> PlannedStack:
+def _planned(account: Account, stack: AppStack, app: frozenset[str]) -> PlannedStack:
+    name, new = stack.name, stack.template
     deployed = find_stack(account, name)
-    old = _with_zones(account, deployed, deployed_template(account, name), template) if deployed else {}
-    return PlannedStack(name=name, deployed=deployed, old=old, new=template)
+    old = _with_zones(account, deployed, deployed_template(account, name), new) if deployed else {}
+    return PlannedStack(name=name, deployed=deployed, old=old, new=new, app=app)
 
 
 def _with_zones(account: Account, stack: DeployedStack, template: Template, new: Template) -> Template:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
+from training_cluster.account.kept_resources import KeptResource
 from training_cluster.account.lustre_state import LustreState
 from training_cluster.changes.planned_stack import PlannedStack
 from training_workloads.aws.errors import RequestError
@@ -32,8 +33,8 @@ KEPT: Final = "kept"
 UNKNOWN: Final = "unknown"
 
 #: `lost`: data or jobs cannot be had again. `rejected`: AWS rejects the deployment, which is rolled back. `stops`:
-#: nodes stop, and jobs on them resume. `kept`: a resource is replaced, and the deployed one stays outside the stack
-#: and is billed. `unknown`: it could not be read.
+#: nodes stop, and jobs on them resume. `kept`: a resource or a stack stays, outside the stack or the app, and is
+#: billed. `unknown`: it could not be read.
 Outcome = Literal["lost", "rejected", "stops", "kept", "unknown"]
 
 #: The way where one resource of a name exists: its successor cannot have the name, and is made first.
@@ -109,6 +110,9 @@ class Live(Protocol):
 
     def lustre(self, id: str) -> LustreState | None:
         """Return the state of a file system; None if there is none."""
+
+    def kept(self, kind: str, id: str) -> KeptResource:
+        """Return a resource that stays, with its size and price where these can be read."""
 
     def importers(self, export: str) -> list[str]:
         """Return the stacks that import an export."""

@@ -8,6 +8,7 @@ from typing import Any
 from training_cluster.account.account_requests import Account
 from training_cluster.account.cluster_state import connect_to, job_of
 from training_cluster.account.deployed_stack import DeployedStack
+from training_cluster.account.kept_resources import KeptResource, priced
 from training_cluster.account.lustre_state import LustreState, read_lustre
 from training_cluster.changes.findings import Jobs, LiveNodeGroup
 from training_cluster.changes.planned_stack import SYSTEM_GROUP
@@ -53,6 +54,10 @@ class LiveCluster:
     def lustre(self, id: str) -> LustreState | None:
         """Return the state of a file system; None if there is none."""
         return read_lustre(self.account, id)
+
+    def kept(self, kind: str, id: str) -> KeptResource:
+        """Return a resource that stays, with its size and price where these can be read."""
+        return priced(self.account, kind, id)
 
     def importers(self, export: str) -> list[str]:
         """Return the stacks that import an export."""

@@ -17,6 +17,7 @@ from training_cluster.changes.template_changes import (
 )
 from training_workloads.catalog import versions
 from training_workloads.catalog.nodes import NODE_GROUP_LABEL
+from training_workloads.manifests.values import sequence
 
 __all__ = ["SYSTEM_GROUP", "PlannedStack", "group_name"]
 
@@ -101,12 +102,14 @@ class PlannedStack:
         deployed: The stack in the account; None before its first deployment.
         old: The deployed template; empty before.
         new: The template of the app; empty where the app has the stack no longer.
+        app: The names of all stacks of the app; None where they are not known.
     """
 
     name: str
     deployed: DeployedStack | None
     old: Template
     new: Template
+    app: frozenset[str] | None = None
 
     @cached_property
     def changes(self) -> list[ResourceChange]:
@@ -137,8 +140,12 @@ class PlannedStack:
     @cached_property
     def removed_exports(self) -> list[str]:
         """The exports that the new template lacks."""
-        old, new = (_exports(each, self.name) for each in (self.old, self.new))
-        return sorted(old - new)
+        return sorted(set(self.exports) - _exports(self.new, self.name))
+
+    @property
+    def exports(self) -> list[str]:
+        """The exports of the deployed template."""
+        return sorted(_exports(self.old, self.name))
 
     def keys(self, change: ResourceChange) -> tuple[str, ...]:
         """Return the keys of cluster.yaml that decide a change, where these are known.
@@ -177,7 +184,7 @@ class PlannedStack:
         is_new = new or not group.old
         properties = group.new if is_new else group.old
         in_template = value_at(self._launch_template(group, new=is_new), "InstanceType")
-        given = properties.get("InstanceTypes") or [in_template]
+        given = sequence(properties.get("InstanceTypes")) or [in_template]
         # A type may be a value that only the deployment knows.
         return ", ".join(each for each in given if isinstance(each, str)) or "an unknown type"
 
@@ -237,8 +244,8 @@ def _template_id(group: Mapping[str, Any]) -> Any:
 
 
 def _exports(template: Mapping[str, Any], stack: str) -> set[str]:
-    names = (each["Export"]["Name"] for each in template.get("Outputs", {}).values() if "Export" in each)
-    return {_export(name, stack) for name in names}
+    names = (value_at(each, "Export/Name") for each in template.get("Outputs", {}).values())
+    return {_export(name, stack) for name in names if name is not None}
 
 
 def _export(name: Any, stack: str) -> str:

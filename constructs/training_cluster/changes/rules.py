@@ -17,6 +17,7 @@ from training_cluster.changes.stack_rules import (
     identities_are_fixed,
     names_are_taken,
     nested_stacks_change,
+    stacks_leave_the_app,
     values_change,
 )
 from training_cluster.changes.storage_rules import data_is_deleted, data_repositories_overlap, storage_shrinks
@@ -36,6 +37,7 @@ RULES: tuple[Rule, ...] = (
     cluster_stays_in_its_vpc,
     release_is_the_next_one,
     exports_are_imported,
+    stacks_leave_the_app,
     objects_move,
     volumes_change,
     storage_shrinks,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from training_cluster.account.deployed_stack import CLUSTER
-from training_cluster.changes.findings import REJECTED, SEPARATE, UNKNOWN, Finding, Live
+from training_cluster.changes.findings import KEPT, REJECTED, SEPARATE, UNKNOWN, Finding, Live
 from training_cluster.changes.planned_stack import PlannedStack
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "identities_are_fixed",
     "names_are_taken",
     "nested_stacks_change",
+    "stacks_leave_the_app",
     "values_change",
 ]
 
@@ -66,6 +67,17 @@ def exports_are_imported(stack: PlannedStack, live: Live) -> Iterator[Finding]:
                 effect=f"{', '.join(stacks)} imports it",
                 steps=(f"cdk deploy --exclusively {' '.join(stacks)}, without it", f"cdk deploy {stack.name}"),
             )
+
+
+def stacks_leave_the_app(stack: PlannedStack, live: Live) -> Iterator[Finding]:
+    """The CDK does not delete a stack that the app has no longer; one that imports an export is found by it."""
+    if stack.app is None:
+        return
+    importers = {name for export in stack.exports for name in live.importers(export)}
+    for name in sorted(importers - stack.app):
+        effect = f"the app does not have it, and it uses {stack.name}: no deployment changes it, and it is billed"
+        remedy = f"if the app had it, delete it: 'aws cloudformation delete-stack --stack-name {name}'"
+        yield Finding(outcome=KEPT, subject=f"stack {name}", effect=effect, remedy=remedy)
 
 
 def nested_stacks_change(stack: PlannedStack, live: Live) -> Iterator[Finding]:

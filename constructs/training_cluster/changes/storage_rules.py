@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from training_cluster.account.deployed_stack import CLUSTER, FILE_SYSTEM
+from training_cluster.account.kept_resources import KeptResource
 from training_cluster.account.lustre_state import NO_LAG
 from training_cluster.account.replacement_checks import KEEP_FILES, smaller, stays_outside
 from training_cluster.changes.findings import KEPT, LOST, REJECTED, SEPARATE, Finding, Live, ending_jobs
@@ -27,10 +28,13 @@ _DATA = {
 }
 
 
+_DELETE = "copy what you need, and delete it by hand when nothing uses it"
+
+
 def data_is_deleted(stack: PlannedStack, live: Live) -> Iterator[Finding]:
-    """A deleted resource takes its content with it; one that is replaced and retained stays outside the stack."""
+    """A deleted resource takes its content with it; one that is retained stays outside the stack."""
     for change in stack.of_kind(*_DATA):
-        if change.action == "replace" and change.is_retained:
+        if change.is_retained:
             yield _kept(stack, change, live)
         elif change.deletes:
             yield _lost(stack, change, live)
@@ -53,11 +57,19 @@ def _lost(stack: PlannedStack, change: ResourceChange, live: Live) -> Finding:
 
 def _kept(stack: PlannedStack, change: ResourceChange, live: Live) -> Finding:
     id = stack.physical_id(change)
-    effect, remedy = "it stays outside the stack, and is billed", ""
-    if change.kind == FILE_SYSTEM:
+    if change.kind == FILE_SYSTEM and change.action == "replace":
         effect, remedy = f"{stays_outside(id, lustre_storage(change.before))}{_exports(live, id)}", KEEP_FILES
-    effect = f"replaced; the deployed one is kept, not deleted: {effect}"
+    else:
+        effect, remedy = f"it stays outside the stack, and is billed{_price(live.kept(change.kind, id))}", _DELETE
+    effect = f"{change.action}d; the deployed one is kept, not deleted: {effect}"
     return Finding(outcome=KEPT, subject=stack.title(change), effect=effect, keys=stack.keys(change), remedy=remedy)
+
+
+def _price(found: KeptResource) -> str:
+    if found.usd_per_month is None:
+        return ""
+    size = "" if found.gib is None else f"{found.gib} GiB, "
+    return f" ({size}{found.usd_per_month:.2f} USD a month in us-east-1)"
 
 
 def _exports(live: Live, id: str) -> str:

@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any, Literal
 
 from training_cluster.account.deployed_template import RETAINED
+from training_workloads.manifests.values import sequence
 
 __all__ = ["Action", "ResourceChange", "Template", "changed_values", "template_changes", "value_at"]
 
@@ -201,16 +202,16 @@ def _references(value: Any) -> Iterator[tuple[str, str]]:
             yield f"Conditions/{value['Condition']}", ""
         elif "Fn::GetAtt" in value:
             given = value["Fn::GetAtt"]
-            id, attribute = given if isinstance(given, list) else given.split(".", 1)
-            yield id, attribute
+            id, attribute = (*(given.split(".", 1) if isinstance(given, str) else sequence(given)), "", "")[:2]
+            yield str(id), str(attribute)
         elif "Fn::Sub" in value:
-            text, *names = value["Fn::Sub"] if isinstance(value["Fn::Sub"], list) else [value["Fn::Sub"]]
-            yield from _IN_TEXT.findall(text)
+            text, *names = sequence(value["Fn::Sub"]) or [value["Fn::Sub"]]
+            yield from _IN_TEXT.findall(str(text))
             yield from _references(names)
         else:
             # The first argument of these is the name of a mapping, and of a condition.
             for function, section in (("Fn::FindInMap", "Mappings"), ("Fn::If", "Conditions")):
-                if isinstance(value.get(function), list):
-                    yield f"{section}/{value[function][0]}", ""
+                for name in sequence(value.get(function))[:1]:
+                    yield f"{section}/{name}", ""
             for each in value.values():
                 yield from _references(each)

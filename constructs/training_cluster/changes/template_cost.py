@@ -9,6 +9,7 @@ from training_cluster.changes.template_changes import Template, value_at
 from training_cluster.monitoring.cost import CostEstimate, found_cost
 from training_workloads.catalog.kubernetes_releases import KUBERNETES_RELEASES
 from training_workloads.catalog.provisioned_storage import LustreStorage, RootVolume
+from training_workloads.manifests.values import mapping, sequence
 
 __all__ = ["lustre_storage", "template_cost"]
 
@@ -42,15 +43,14 @@ def _nodes(template: Template) -> tuple[Counter[str], Counter[RootVolume]]:
     for group in _of_kind(template, NODE_GROUP):
         size = value_at(group, "Properties/ScalingConfig/DesiredSize")
         data = _launch_template(template, group)
-        types = value_at(group, "Properties/InstanceTypes") or [data.get("InstanceType")]
+        types = sequence(value_at(group, "Properties/InstanceTypes")) or [data.get("InstanceType")]
         # A size that only the deployment knows has no price here.
         if not isinstance(size, int | float) or not isinstance(types[0], str):
             continue
         nodes[types[0]] += int(size)
-        for mapping in data.get("BlockDeviceMappings", ()):
-            ebs = mapping.get("Ebs", {})
-            given = [ebs.get(key) for key in ("VolumeSize", "Throughput", "Iops")]
-            if ebs.get("VolumeType") == "gp3" and all(isinstance(each, int) for each in given):
+        for device in sequence(data.get("BlockDeviceMappings")):
+            given = [value_at(device, f"Ebs/{key}") for key in ("VolumeSize", "Throughput", "Iops")]
+            if value_at(device, "Ebs/VolumeType") == "gp3" and all(isinstance(each, int) for each in given):
                 volumes[RootVolume.with_throughput(*given)] += int(size)
     return nodes, volumes
 
@@ -59,7 +59,7 @@ def _launch_template(template: Template, group: Mapping[str, Any]) -> Mapping[st
     """Return the data of a group's launch template; empty where the stack does not make it."""
     name = value_at(group, "Properties/LaunchTemplate/Id/Ref")
     found = value_at(template.get("Resources", {}).get(name, {}), "Properties/LaunchTemplateData")
-    return found or {}
+    return mapping(found)
 
 
 def lustre_storage(file_system: Mapping[str, Any]) -> LustreStorage | None:
@@ -76,4 +76,4 @@ def _interfaces(endpoint: Mapping[str, Any]) -> int:
     """Return how many interfaces AWS bills: an endpoint has one in each of its zones, a gateway endpoint none."""
     if value_at(endpoint, "Properties/VpcEndpointType") != "Interface":
         return 0
-    return len(value_at(endpoint, "Properties/SubnetIds") or ())
+    return len(sequence(value_at(endpoint, "Properties/SubnetIds")))

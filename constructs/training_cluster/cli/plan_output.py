@@ -23,7 +23,7 @@ _ENDS: dict[Outcome, str] = {
     LOST: "lost",
     REJECTED: "rejected",
     STOPS: "with nodes that stop",
-    KEPT: "kept outside the stack",
+    KEPT: "kept and billed",
     UNKNOWN: "that could not be read",
 }
 

@@ -17,20 +17,17 @@ _NAME = r"([!-~]{1,510}/)?[A-Za-z0-9_+=,.@-]{1,128}"
 _POLICY = rf"arn:({_PARTITION}):iam::([0-9]{{12}}|aws):policy/{_NAME}"
 _POLICY_RULE = "the ARN of a managed policy, such as arn:aws:iam::111122223333:policy/Boundary (aws iam list-policies)"
 _ROLE = rf"arn:({_PARTITION}):iam::[0-9]{{12}}:role/{_NAME}"
-_ROLE_RULE = "the ARN of an IAM role, such as arn:aws:iam::111122223333:role/Nodes (aws iam list-roles)"
+_CLUSTER_ROLE, _NODE_ROLE = (f"arn:aws:iam::111122223333:role/{name}" for name in ("Cluster", "Nodes"))
 _SERVICE_LINKED = re.compile(r"arn:[^:]+:iam::[0-9]{12}:role/aws-service-role/.*")
 
 
-def _role(name: str, arn: str) -> Problems:
+def _role(name: str, arn: str, example: str) -> Problems:
     """Reject the role of an AWS service, and other text than the ARN of a role."""
     if _SERVICE_LINKED.fullmatch(arn):
         allowed = "that is the role of an AWS service, which EKS does not accept"
         yield Problem(path=(name,), given=arn, allowed=allowed, fix="give a role of your account")
     else:
-        yield from matches(name, arn, _ROLE, _ROLE_RULE)
-
-
-_RoleArn = Annotated[str, Checked(_role, typed=True)]
+        yield from matches(name, arn, _ROLE, f"the ARN of an IAM role, such as {example} (aws iam list-roles)")
 
 
 class RoleConfig(Spec):
@@ -47,5 +44,9 @@ class RoleConfig(Spec):
     permissions_boundary: Annotated[str, Checked(matches, _POLICY, _POLICY_RULE, typed=True)] | None = Field(
         default=None, examples=["arn:aws:iam::111122223333:policy/Boundary"]
     )
-    cluster_role: _RoleArn | None = Field(default=None, examples=["arn:aws:iam::111122223333:role/Cluster"])
-    node_role: _RoleArn | None = Field(default=None, examples=["arn:aws:iam::111122223333:role/Nodes"])
+    cluster_role: Annotated[str, Checked(_role, _CLUSTER_ROLE, typed=True)] | None = Field(
+        default=None, examples=[_CLUSTER_ROLE]
+    )
+    node_role: Annotated[str, Checked(_role, _NODE_ROLE, typed=True)] | None = Field(
+        default=None, examples=[_NODE_ROLE]
+    )

@@ -132,13 +132,7 @@ class GpuNodeGroup(Construct):
         assert subnet
         own(self, cluster, f"node group {self.name}", fix="give one of the two another id")
         order_stacks(self, "", subnet=subnet, encryption_key=props.encryption_key)
-        self.ami_release = pinned_release(
-            self,
-            props.ami_release,
-            ami="nvidia",
-            instance_type=props.instance_type,
-            kubernetes_version=version,
-        )
+        self.ami_release = pinned_release(self, props, "nvidia", version)
         self._nodes = Construct(self, self._identity(subnet))
         self.placement_group = self._placement_group()
         self.efa_security_group = props.efa_security_group or self._efa_group(cluster)

@@ -7,6 +7,7 @@ from aws_cdk import aws_eks_v2 as eks
 from pydantic import Field
 
 from training_cluster.nodes.ami_release import LATEST, AmiRelease, driver_branches, valid_name
+from training_cluster.nodes.node_limits import min_size_is_at_most_max_size
 from training_cluster.nodes.node_parts import IMAGES_MIB_PER_SECOND
 from training_cluster.nodes.node_placement import (
     SHOWS_RESERVATIONS,
@@ -151,17 +152,7 @@ class GpuNodeGroupSpec(Spec):
         return FREE_MIB_PER_SECOND if self.instance.local_nvme_gb else IMAGES_MIB_PER_SECOND
 
 
-@GpuNodeGroupSpec.rule
-def min_size_is_at_most_max_size(spec: GpuNodeGroupSpec) -> Problems:
-    """Reject limits without anything between them, as EKS does."""
-    if spec.max_size is not None and spec.min_size > spec.max_size:
-        yield Problem(
-            path=("min_size",),
-            given=spec.min_size,
-            allowed=f"max_size is {spec.max_size}",
-            fix="lower the one or raise the other",
-            related=(("max_size",),),
-        )
+GpuNodeGroupSpec.rule(min_size_is_at_most_max_size)
 
 
 @GpuNodeGroupSpec.rule

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from aws_cdk import Annotations, ContextProvider, Stack, Token
 from aws_cdk.cloud_assembly_schema import ContextProvider as Provider
@@ -14,7 +15,7 @@ from training_workloads.catalog.ami_releases import Ami
 from training_workloads.validation import Problems, check
 from training_workloads.yaml_lines import Typed
 
-__all__ = ["pinned_release"]
+__all__ = ["Nodes", "pinned_release"]
 
 # Of its own context provider CDK requires stacks with an account and a region; `cdk` looks up for any.
 _PROVIDER = "ssm"
@@ -28,9 +29,19 @@ _UNPINNED = (
 )
 
 
-def pinned_release(
-    scope: Construct, ami_release: str, *, ami: Ami, instance_type: str, kubernetes_version: str | None
-) -> str | None:
+class Nodes(Protocol):
+    """The values of a group of nodes that decide its release.
+
+    Attributes:
+        instance_type: Their type.
+        ami_release: A release, or `latest`.
+    """
+
+    instance_type: str
+    ami_release: str
+
+
+def pinned_release(scope: Construct, nodes: Nodes, ami: Ami, kubernetes_version: str | None) -> str | None:
     """Return the release of the nodes: the given one, or the newest as `cdk.context.json` has it.
 
     None where it cannot be looked up: the account, the region or the Kubernetes release is not known, or `cdk` is going
@@ -38,16 +49,15 @@ def pinned_release(
 
     Args:
         scope: The construct of the node group.
-        ami_release: The user's value.
+        nodes: The user's values.
         ami: The AMI of the nodes.
-        instance_type: Their type.
         kubernetes_version: Their release of Kubernetes.
 
     Raises:
         InputError: The newest release has a known fault.
     """
-    if is_named(ami_release):
-        return ami_release
+    if is_named(nodes.ami_release):
+        return nodes.ami_release
     if kubernetes_version is None or Token.is_unresolved(kubernetes_version):
         _warn(scope, "the release of Kubernetes is not known")
         return None
@@ -57,7 +67,7 @@ def pinned_release(
         _warn(scope, f"'cdk' could not: {found.get(_ERROR)}")
     if not isinstance(found, str):
         return None
-    check(_valid_newest(found, ami, instance_type, key=str(key)))
+    check(_valid_newest(found, ami, nodes.instance_type, key=str(key)))
     return found
 
 

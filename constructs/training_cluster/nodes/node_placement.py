@@ -20,6 +20,7 @@ _SHOWS_GROUPS = "aws ec2 describe-placement-groups"
 _RESOURCE_GROUP = re.compile(
     rf"arn:({'|'.join(PARTITIONS)}):resource-groups:(?P<region>[a-z0-9-]+):[0-9]{{12}}:group/[A-Za-z0-9_./-]{{1,300}}"
 )
+_RESERVATION_ARN = re.compile(rf"arn:[a-z-]+:ec2:[^/]*:capacity-reservation/(?P<id>cr-{ID_DIGITS})")
 _RESERVATION_RULE = (
     f"an id such as cr-0123456789abcdef0 ({SHOWS_RESERVATIONS}), or the ARN of a resource group of reservations "
     "(aws resource-groups list-groups), such as arn:aws:resource-groups:us-east-1:111122223333:group/training"
@@ -38,6 +39,10 @@ def reservation_group_region(reservation: str | None) -> str | None:
 
 
 def _reservation(name: str, value: Any) -> Problems:
+    """Reject other text than the id of a reservation or the ARN of a group: EC2 takes no ARN of a reservation."""
+    if isinstance(value, str) and (found := _RESERVATION_ARN.fullmatch(value)):
+        yield Problem(path=(name,), given=value, allowed="that is an ARN", fix=f"give {found['id']}")
+        return
     yield from matches(name, value, rf"cr-{ID_DIGITS}|{_RESOURCE_GROUP.pattern}", _RESERVATION_RULE)
 
 

@@ -67,13 +67,7 @@ class SystemNodes(Construct):
         """
         super().__init__(scope, id)
         check(valid_ami_release(spec.ami_release, kubernetes_version))
-        self.ami_release = pinned_release(
-            self,
-            spec.ami_release,
-            ami="standard",
-            instance_type=spec.instance_type,
-            kubernetes_version=kubernetes_version,
-        )
+        self.ami_release = pinned_release(self, spec, "standard", kubernetes_version)
         nodes = Construct(self, node_identity(spec.instance_type))
         self.launch_template = _launch_template(nodes, encryption_key, cluster.cluster_name)
         self.node_group = eks.Nodegroup(

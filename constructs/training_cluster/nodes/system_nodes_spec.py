@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from training_cluster.nodes.ami_release import LATEST, AmiRelease, valid_name
+from training_cluster.nodes.node_limits import min_size_is_at_most_max_size
 from training_workloads.catalog import INSTANCE_TYPES
 from training_workloads.catalog.versions import OTHER_SYSTEM_INSTANCE_TYPES, SYSTEM_INSTANCE_TYPE
 from training_workloads.spec import Checked, Spec
@@ -64,17 +65,7 @@ class SystemNodesSpec(Spec):
         return self.min_size + 1 if self.max_size is None else self.max_size
 
 
-@SystemNodesSpec.rule
-def min_size_of_the_system_nodes_is_at_most_max_size(spec: SystemNodesSpec) -> Problems:
-    """Reject limits without anything between them, as EKS does."""
-    if spec.min_size > spec.maximum:
-        yield Problem(
-            path=("min_size",),
-            given=spec.min_size,
-            allowed=f"max_size is {spec.max_size}",
-            fix="lower the one or raise the other",
-            related=(("max_size",),),
-        )
+SystemNodesSpec.rule(min_size_is_at_most_max_size)
 
 
 @SystemNodesSpec.rule

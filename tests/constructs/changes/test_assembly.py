@@ -8,6 +8,7 @@ import pytest
 
 from tests.constructs.account.stubbed_account import StubbedAccount
 from training_cluster.changes.assembly import app_stacks
+from training_cluster.changes.look_ups import look_up
 from training_workloads.validation import InputError
 
 STACK = "aws:cloudformation:stack"
@@ -27,6 +28,10 @@ def read(folder: Path, found: Any, template: Any = None) -> list[str]:
     account = StubbedAccount()
     account.answer_identity()
     return [each.name for each in app_stacks(folder, {}, account, ".")]
+
+
+def with_manifest(value: Any) -> Any:
+    return {"Resources": {"A": {"Type": "Custom::AWSCDK-EKS-KubernetesResource", "Properties": {"Manifest": value}}}}
 
 
 DEEP = b"[" * 200_000 + b"]" * 200_000
@@ -72,6 +77,14 @@ def test_a_manifest_that_no_synthesis_writes(found: Any, words: str, tmp_path: P
         ({"Resources": {"A": {"Type": "T"}}}, "the type of the resource A is 'T'"),
         ({"Conditions": []}, "it has no mapping 'Conditions'"),
         (
+            {"Resources": {"A": {"Type": "A::B::C", "Properties": {"B": [{"Ref": {}}]}}}},
+            "a Ref in the resource A is no text",
+        ),
+        (with_manifest("{"), "the 'Manifest' of the resource A cannot be read: Expecting property name"),
+        (with_manifest("{}"), "the 'Manifest' of the resource A cannot be read: it is no list of objects"),
+        (with_manifest({"Fn::Join": 3}), "the 'Manifest' of the resource A cannot be read: it is no text"),
+        (with_manifest(DEEP.decode()), "the 'Manifest' of the resource A cannot be read: "),
+        (
             {"Resources": {"A": {"Type": "A::B::C", "Properties": []}}},
             "the 'Properties' of the resource A are no mapping",
         ),
@@ -89,3 +102,15 @@ def test_a_template_without_resources_and_artifacts_of_other_types_are_read(tmp_
     found = manifest()
     found["artifacts"] |= {"Tree": {"type": "cdk:tree"}, "Odd": []}
     assert read(tmp_path, found, {"Outputs": {}}) == ["A"]
+
+
+def test_look_ups_that_no_synthesis_writes_are_skipped() -> None:
+    account = StubbedAccount()
+    account.answer_identity()
+    here = {"account": "111122223333", "region": "us-west-2", "parameterName": "/ami"}
+    good = {"key": "K", "provider": "ssm", "props": here}
+    odd = [None, [], {}, {**good, "props": []}, {**good, "key": 3}, {**good, "props": {**here, "parameterName": []}}]
+    assert [look_up(account, each) for each in (None, [], {"missing": 3}, {"missing": odd})] == [{}] * 4
+    other = {**good, "props": {**here, "region": "us-east-1"}}
+    account.answer_parameter("/ami", "1.35.0-20260917")
+    assert look_up(account, {"missing": [other, good]}) == {"K": "1.35.0-20260917"}

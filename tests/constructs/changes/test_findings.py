@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from training_cluster.account.kept_resources import KeptResource
 from training_cluster.account.lustre_state import LustreState
 from training_cluster.changes.findings import Finding, Jobs, LiveNodeGroup
 from training_cluster.changes.planned_stack import PlannedStack
@@ -34,6 +35,10 @@ class Cluster:
         if self.unreadable:
             raise NoPermissionError("fsx:DescribeFileSystems")
         return self.state
+
+    def kept(self, kind: str, id: str) -> KeptResource:
+        priced = kind == "AWS::EFS::FileSystem"
+        return KeptResource(kind=kind, id=id, gib=1.5 if priced else None, usd_per_month=0.45 if priced else None)
 
     def importers(self, export: str) -> list[str]:
         return self.importing.get(export, [])
@@ -283,7 +288,7 @@ def test_a_replaced_file_system_takes_its_files(live: LustreState | None, words:
 def test_a_bucket_that_is_replaced_and_kept_is_named() -> None:
     old, new = ({"Data": resource("AWS::S3::Bucket", {"UpdateReplacePolicy": "Retain"}, BucketName=n)} for n in "ab")
     (kept,) = findings(old, new)
-    assert (kept.outcome, kept.remedy) == ("kept", "")
+    assert (kept.outcome, kept.remedy) == ("kept", "copy what you need, and delete it by hand when nothing uses it")
     assert kept.effect.endswith("it stays outside the stack, and is billed")
 
 

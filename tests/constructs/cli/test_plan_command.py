@@ -15,6 +15,7 @@ from training_cluster.account import (
     cluster_state,
     deployed_stack,
     deployed_template,
+    kept_resources,
     lustre_state,
     node_releases,
 )
@@ -368,6 +369,7 @@ def test_the_page_has_every_rule_and_every_permission(root: Path) -> None:
         deployed_stack,
         deployed_template,
         cluster_state,
+        kept_resources,
         lustre_state,
         node_releases,
         cluster_plan,

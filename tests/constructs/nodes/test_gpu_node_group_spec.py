@@ -113,6 +113,11 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
         "capacity_type to ON_DEMAND, or to CAPACITY_BLOCK if it is one",
     ),
     (
+        P4D | {"capacity_reservation_id": f"arn:aws:ec2:us-west-2:111122223333:capacity-reservation/{RESERVATION}"},
+        f"'capacity_reservation_id' is 'arn:aws:ec2:us-west-2:111122223333:capacity-reservation/{RESERVATION}', but "
+        f"that is an ARN; give {RESERVATION}",
+    ),
+    (
         P4D | {"capacity_reservation_id": RESOURCE_GROUP.replace("group/", "groups/")},
         f"'capacity_reservation_id' is '{RESOURCE_GROUP.replace('group/', 'groups/')}'; give an id such as "
         "cr-0123456789abcdef0 (aws ec2 describe-capacity-reservations), or the ARN of a resource group of reservations "

@@ -107,3 +107,12 @@ def test_workers_of_any_type_have_no_price(program: Program, tmp_path: Path, job
     path.write_text(path.read_text().replace("node.kubernetes.io/instance-type", "example.com/type"))
     result = program("submit", str(path), "--max-cost", "5")
     assert "but the workers of MPIJob 'job' name no one instance type of the catalog, with GPUs; give" in result.err
+
+
+def test_files_without_a_job_have_nothing_to_limit(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "claim.yaml"
+    path.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n")
+    result = program("submit", str(path), "--max-cost", "5")
+    assert result.code == 2
+    words = "'--max-cost' is 5.0, but the files have no job, whose cost it limits; omit it, or add the manifest"
+    assert words in result.err

@@ -9,7 +9,9 @@ from training_workloads.platform.team_admission import team_admission
 
 __all__ = [
     "COLLECTOR",
+    "CONTROLLER",
     "DEBUG",
+    "GRACE",
     "JOBS",
     "KUEUE",
     "MAKERS",
@@ -37,6 +39,10 @@ OPERATOR = "system:serviceaccount:mpi-operator:mpi-operator"
 JOBS = "system:serviceaccount:kube-system:job-controller"
 COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
+
+# Parts of messages.
+GRACE = "a pod on GPU nodes ends within"
+CONTROLLER = "a job with GPUs belongs to no other object"
 
 PODS, DEBUG = ("", "pods"), ("", "pods/ephemeralcontainers")
 RESOURCES = {"MPIJob": ("kubeflow.org", "mpijobs"), "Job": ("batch", "jobs")}

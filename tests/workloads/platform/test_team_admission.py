@@ -7,7 +7,9 @@ import pytest
 from tests.schemas import check_object
 from tests.workloads.platform.team_requests import (
     COLLECTOR,
+    CONTROLLER,
     DEBUG,
+    GRACE,
     JOBS,
     KUEUE,
     MAKERS,
@@ -35,8 +37,6 @@ SEES = "each container of a pod on GPU nodes requests nvidia.com/gpu"
 SCHEDULER = "the scheduler chooses the node"
 QUEUE = "a job with GPUs waits in the queue"
 STAYS = "a pod on GPU nodes stays with its job"
-GRACE = "a pod on GPU nodes ends within"
-CONTROLLER = "a job with GPUs belongs to no other object"
 CLEANS = "the pods of a job with GPUs end with it"
 ENDS = "the pods of a job end with it"
 GROWN = "a job with GPUs that runs has the pods"

@@ -7,6 +7,8 @@ import pytest
 
 from tests.workloads.platform.team_requests import (
     COLLECTOR,
+    CONTROLLER,
+    GRACE,
     JOBS,
     KUEUE,
     MAKERS,
@@ -26,8 +28,6 @@ from tests.workloads.platform.team_requests import (
 CRON = "system:serviceaccount:kube-system:cronjob-controller"
 STATEFUL_SETS = "system:serviceaccount:kube-system:statefulset-controller"
 
-GRACE = "a pod on GPU nodes ends within"
-CONTROLLER = "a job with GPUs belongs to no other object"
 FINALIZERS = "nothing delays the deletion of a job with GPUs"
 MANAGED = "the MPI operator alone controls an MPIJob with GPUs"
 KEEPS = "an MPIJob with GPUs keeps its workers"

@@ -29,10 +29,14 @@ def with_max_cost(documents: Iterable[Document], usd: float) -> list[Document]:
     """Return the objects of manifests, each job with the cap; it replaces one of the manifest.
 
     Raises:
-        InputError: A job has no program that counts its cost, or its nodes have no price.
+        InputError: There is no job, one has no program that counts its cost, or its nodes have no price.
     """
     check(above_zero("max_cost", usd))
-    return [_capped(each, usd) if _is_job(each.content) else each for each in documents]
+    given = list(documents)
+    if not any(_is_job(each.content) for each in given):
+        allowed, fix = "the files have no job, whose cost it limits", "omit it, or add the manifest of the job"
+        raise InputError(Problem(path=_PATH, given=usd, allowed=allowed, fix=fix))
+    return [_capped(each, usd) if _is_job(each.content) else each for each in given]
 
 
 def _is_job(content: Any) -> bool:
