@@ -38,6 +38,8 @@ napoleon_use_ivar = True
 # One argument a line.
 python_maximum_signature_line_length = 60
 add_module_names = False
+# A block without a language holds output or commands, which Python's colours would break up.
+highlight_language = "text"
 # A docstring's single backticks hold code.
 default_role = "literal"
 
