@@ -22,6 +22,7 @@ extensions = [
     "docs.site.page_list",
     "docs.site.api_reference",
     "docs.site.source_pages",
+    "docs.site.words",
 ]
 
 myst_heading_anchors = 4

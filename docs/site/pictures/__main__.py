@@ -20,8 +20,9 @@ FOLDER = ROOT / "docs/pictures"
 
 _RULES_HEAD = """# Rules of the lint
 
-[Lint](lint.md) explains how to run them. A link to a rule ends with its id, such as `lint-rules.md#np-exceeds-slots`. Issues without
-a repository's name are those of [kubeflow/mpi-operator](https://github.com/kubeflow/mpi-operator/issues).
+[Lint](lint.md) explains how to run them. A link to a rule ends with its id, such as `lint-rules.md#np-exceeds-slots`.
+Issues without a repository's name are those of
+[kubeflow/mpi-operator](https://github.com/kubeflow/mpi-operator/issues).
 `make pictures` writes this page from the rules in `workloads/training_workloads/lint/rules/`.
 The last group, `security`, runs [only if it is selected](lint.md#what-a-pod-may-do).
 """
