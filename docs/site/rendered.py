@@ -1,4 +1,4 @@
-"""Measure the built site in Chromium: what a reader at 1,280 px and at 400 px cannot see. `make docs` runs it."""
+"""Measure the built site in Chromium: cut code, split options, wide tables at 1,280 px and at 400 px."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def find_browser() -> str | None:
 
 
 def faults(browser: str, files: list[Path], widths: tuple[int, ...] = WIDTHS) -> list[str]:
-    """Return what is cut, split or too wide in HTML files, with the page and the width."""
+    """Return the faults of HTML files, cut code, split options and wide tables, each with its page and width."""
     with tempfile.TemporaryDirectory() as scratch:
         text = _HARNESS.replace("PAGES", json.dumps([file.as_uri() for file in files]))
         harness = Path(scratch, "harness.html")
