@@ -167,13 +167,14 @@ advisories: $(CDK) ## Write scan/advisories.json from OSV's exports, which it do
 		https://osv-vulnerabilities.storage.googleapis.com/$$ecosystem/all.zip; done
 	@python -m scan.advisories .scan/osv/PyPI.zip .scan/osv/npm.zip
 
-docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link or an old picture is an error
+docs: $(CDK) $(DOCS) ## Build the site into dist/docs/; a broken link, an old picture or cut code is an error
 	@echo "==> docs/pictures/, docs/lint-rules.md, docs/plan-validation.md: compared with the code"
 	@python -m docs.site.pictures --check
 	@python -m docs.site.property_tables --check
 	@echo "==> sphinx: the site into dist/docs/"
 	@rm -rf dist/docs
 	@python -m sphinx -b html -W --keep-going -E -q -c docs -d .setup/doctrees . dist/docs
+	@python -m docs.site.rendered dist/docs
 pictures: $(CDK) ## Draw docs/pictures/, write docs/lint-rules.md and docs/plan-validation.md, from graphs and code
 	@python -m docs.site.pictures
 	@python -m docs.site.property_tables

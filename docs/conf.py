@@ -22,6 +22,7 @@ extensions = [
     "docs.site.page_list",
     "docs.site.api_reference",
     "docs.site.source_pages",
+    "docs.site.words",
 ]
 
 myst_heading_anchors = 4
@@ -38,6 +39,8 @@ napoleon_use_ivar = True
 # One argument a line.
 python_maximum_signature_line_length = 60
 add_module_names = False
+# A block without a language holds output or commands, which Python's colours would break up.
+highlight_language = "text"
 # A docstring's single backticks hold code.
 default_role = "literal"
 

@@ -16,7 +16,9 @@ if ! .venv-training/bin/python --version >/dev/null 2>&1; then
         export UV_PYTHON_INSTALL_DIR=$PWD/$state/python
         UV_PYTHON_DOWNLOADS=manual .venv/bin/uv python install --no-bin 3.11 </dev/null >"$log" 2>&1 ||
             fail "TensorFlow 2.15 needs Python 3.11; this machine has none and uv could not download one (see $log);" \
-                "install python3.11 and run make again, or train in the image. make synth and make jobs work without it"
+                "put a python3.11 on PATH (Debian 12: apt-get install python3.11; Debian 13 has no such package:" \
+                "pyenv or conda), or set UV_PYTHON_INSTALL_MIRROR to a mirror of python-build-standalone's releases;" \
+                "then run make again, or train in the image. make synth, make jobs and trainctl work without it"
         python=$(.venv/bin/uv python find --managed-python 3.11)
         finish "in $state/python"
     fi

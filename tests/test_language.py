@@ -29,6 +29,8 @@ INSTEAD = {
     r"\b(is|are|was|were|be|been) said\b": "given, written, reported; or name who reports it",
     r"\b[Ww]hat (is|are|has|have) (no|none|neither|nothing)\b": "the noun, such as non-bools",
     r"\bthat (is|are) none\b": "the noun: an invalid path, an unknown name",
+    # Behind a sentence, so no place: "Where the data is" is a heading or a text in a table.
+    r"[a-z)`]\. Where (a|an|the|it|no|you)\b": "if",
 }
 
 #: The same for the first words of a docstring or of an attribute's text: a reader looks for the noun.

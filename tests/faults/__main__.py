@@ -2,7 +2,7 @@
 
 `make test-long SUITE=faults` is of the programs on TensorFlow, `make test-long SUITE=torch-faults` of that on PyTorch.
 
-No run may be lost or hang. Where a life fails, all its faults count as lost or hung, because none of them is proven.
+No run may be lost or hang. If a life fails, all its faults count as lost or hung, because none of them is proven.
 """
 
 import argparse

@@ -197,7 +197,7 @@ CHANGES = [
     of_cluster("monthly_budget_usd", 1000),
 ]
 
-#: Two keys in one deployment. Where the nodes and their settings change, CloudFormation rejects both.
+#: Two keys in one deployment. If the nodes and their settings change, CloudFormation rejects both.
 PAIRS: list[tuple[tuple[str, ...], Effect]] = [
     (("node_groups.gpu.instance_type", "node_groups.gpu.max_size"), "new"),
     (("node_groups.gpu.instance_type", "node_groups.gpu.root_volume_iops"), "new"),

@@ -4,7 +4,7 @@ The file `.run-lock` names the process that trains there, rank zero, which holds
 it however the process ends; the servers of Lustre and NFS do some minutes after they lost its machine. That machine
 may come back: every few seconds the process reads whether the file is still its own, and ends where it is not.
 
-Where the file system has no `flock`, the content decides: its process writes it again every few seconds, and content
+If the file system has no `flock`, the content decides: its process writes it again every few seconds, and content
 that has not changed for a minute is that of a dead process. Nothing compares clocks, which differ and jump.
 
 Every start waits for a while: the processes of its start before may be ending, or in an elastic run, a rank zero that

@@ -19,7 +19,7 @@ def by_torchrun() -> bool:
 def report_user_error(message: str) -> None:
     """Tell the program that started torchrun about a user's error, where there is one."""
     path = os.environ.get(USER_ERROR_FILE)
-    # The first rank is enough. Where the file cannot be written, torchrun starts the ranks again, and the error is only
+    # The first rank is enough. If the file cannot be written, torchrun starts the ranks again, and the error is only
     # printed.
     with suppress(OSError):
         if path:

@@ -99,7 +99,7 @@ def _arrays(written: Checkpoint, network: Network, settings: Mapping[str, Any]) 
     return [
         *_in_order(weights, order),
         # Keras adds the gradient times the rate to its momentum and PyTorch the gradient alone: divided, the next step
-        # is the same (`update_step` in keras/src/optimizers/sgd.py of 2.15). Where the next rate is 0 nothing is to be
+        # is the same (`update_step` in keras/src/optimizers/sgd.py of 2.15). If the next rate is 0 nothing is to be
         # repeated.
         *(-each / rate if rate else np.zeros_like(each) for each in _in_order(momentum, order)),
         *[iterations] * counts,

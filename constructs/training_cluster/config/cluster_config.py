@@ -94,7 +94,7 @@ class ClusterConfig(RoleConfig, ExistingDataConfig, AddonConfig):
             Default: none.
         gang_scheduler: Scheduler that starts all workers of a job together: `volcano`, or the name of one with the
             coscheduling plugin. It must be installed in the cluster. Default: none.
-        mirror: ECR registry of the same partition, by any of its addresses (also `dkr.ecr-fips`, `dkr-ecr`), with
+        mirror: Address of an ECR registry of the same partition (also `dkr.ecr-fips`, `dkr-ecr`) that holds
             copies of charts and images; `trainctl platform mirror-commands <registry>` prints how to fill it. Default:
             the upstream registries.
         pre_pull_images: Addresses of images that every GPU node pulls when it joins. Default: none.

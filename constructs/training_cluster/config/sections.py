@@ -173,7 +173,8 @@ class GpuNodeGroupConfig(GpuNodeGroupSpec):
     """A GPU node group.
 
     Attributes:
-        availability_zone: The training zone, or one of `lustre.further_zones`. Default: the training zone.
+        availability_zone: Zone of the nodes: the training zone (the first of `availability_zones`, unless
+            `lustre.availability_zone` names another) or one of `lustre.further_zones`. Default: the training zone.
     """
 
     availability_zone: str | None = Field(default=None, examples=["us-east-1a"])

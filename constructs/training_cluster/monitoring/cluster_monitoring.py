@@ -60,7 +60,7 @@ _COLLECTED = {"kubernetes": {"enhanced_container_insights": True, "accelerated_c
 class _DcgmExporter:
     """The add-on's values for its exporter of GPU metrics, once all node groups are defined.
 
-    The add-on has a list of types. Where the cluster has another, such as p5.4xlarge, the list is that of the catalog:
+    The add-on has a list of types. If the cluster has another, such as p5.4xlarge, the list is that of the catalog:
     without GPU metrics the alarm of idle GPUs never fires. Components have had an affinity since the add-on's v3.7.0:
     https://github.com/aws-observability/helm-charts/pull/175
     """

@@ -57,7 +57,7 @@ class DataRepository(Spec):
         prefix: Start of the objects' keys. Default: every object of the bucket.
         export_deletions: Whether `rm` on Lustre deletes the object in the bucket; needs the second key,
             `i_know_that_rm_deletes_objects`.
-        i_know_that_rm_deletes_objects: The second key to `export_deletions`.
+        i_know_that_rm_deletes_objects: Must also be true for `export_deletions`.
     """
 
     path: Annotated[str, Checked(_path)] = "/"

@@ -1,25 +1,30 @@
 """Draw docs/pictures/, write docs/lint-rules.md and docs/plan-validation.md, or compare them with --check."""
 
+import re
 import sys
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
+from textwrap import fill
+from types import ModuleType
+from typing import Any
 
 from docs.site.pictures.graphviz import drawn
 from docs.site.pictures.layers_picture import layers_picture
 from docs.site.plan_validation import seed_chart, validation_page
 from setup.source_tree import ROOT
+from training_workloads.lint.rule import Rule
 from training_workloads.lint.rules import EVERY_RULE
 
 FOLDER = ROOT / "docs/pictures"
 
 _RULES_HEAD = """# Rules of the lint
 
-[Lint](lint.md) explains how to run them. Issues without a repository's name are those of
+[Lint](lint.md) explains how to run them. A link to a rule ends with its id, such as `lint-rules.md#np-exceeds-slots`.
+Issues without a repository's name are those of
 [kubeflow/mpi-operator](https://github.com/kubeflow/mpi-operator/issues).
 `make pictures` writes this page from the rules in `workloads/training_workloads/lint/rules/`.
-The last five are the group `security`, which runs [only where it is selected](lint.md#what-a-pod-may-do).
-
-| rule | level | what it finds | evidence |
-|---|---|---|---|
+The last group, `security`, runs [only if it is selected](lint.md#what-a-pod-may-do).
 """
 
 
@@ -31,9 +36,23 @@ def derived() -> dict[Path, str]:
 
 
 def rules_page() -> str:
-    """Return the page as Markdown: a row for each rule, in their order."""
-    rows = (f"| `{rule.id}` | {rule.level} | {rule.finds} | {rule.evidence} |\n" for rule in EVERY_RULE)
-    return _RULES_HEAD + "".join(rows)
+    """Return the page as Markdown: a heading for each rule, below the heading of its module, in their order."""
+    groups = groupby(EVERY_RULE, key=lambda rule: rule.check.__module__)
+    return _RULES_HEAD + "".join(_group(sys.modules[module], list(rules)) for module, rules in groups)
+
+
+def _group(module: ModuleType, rules: Sequence[Rule[Any]]) -> str:
+    """Return the section of a module: its name and first line, then its rules."""
+    words = module.__name__.rpartition(".")[2].removesuffix("_rules").replace("_", " ").capitalize()
+    title = re.sub("Gpu|Efa", lambda name: name[0].upper(), words)
+    summary = (module.__doc__ or "").splitlines()[0]
+    return f"\n## {title}\n{summary}\n" + "".join(map(_rule, rules))
+
+
+def _rule(rule: Rule[Any]) -> str:
+    texts = (f"**{rule.level}**: {rule.finds}.", f"Evidence: {rule.evidence}.")
+    wrapped = (fill(text, 120, break_long_words=False, break_on_hyphens=False) for text in texts)
+    return f"\n### {rule.id}\n" + "\n\n".join(wrapped) + "\n"
 
 
 def plan_files() -> dict[Path, str]:

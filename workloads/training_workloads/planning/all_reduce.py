@@ -1,7 +1,7 @@
 """The time of an all-reduce: what its links must carry, and the latency of its hops.
 
 A ring of n members sends 2(n-1)/n of the message over each link, in 2(n-1) hops; a double binary tree sends as much, in
-2 log2(n) hops (NVIDIA's article on NCCL 2.4 has both; known, not read here). NCCL takes the faster one. Where a node
+2 log2(n) hops (NVIDIA's article on NCCL 2.4 has both; known, not read here). NCCL takes the faster one. If a node
 has several GPUs, it reduces within itself before the network carries the sum: two nodes then send the message once, as
 the pairs of `catalog.all_reduce_curves` do.
 """

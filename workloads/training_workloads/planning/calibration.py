@@ -60,7 +60,7 @@ def line_rate_share() -> float:
 def within_node(gpu: str) -> Link:
     """Return the link between the GPUs of a node.
 
-    Where no result was found, NVLink carries the same share of its line rate as on A100 (derived). GPUs without NVLink
+    If no result was found, NVLink carries the same share of its line rate as on A100 (derived). GPUs without NVLink
     are not known.
     """
     share = WITHIN_NODE_BUS_GIGABYTES["A100"] / NVLINK_GIGABYTES["A100"]

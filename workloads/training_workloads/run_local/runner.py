@@ -200,4 +200,18 @@ def _process_environment(venv: Path, run: LocalRun, scratch: Path) -> dict[str, 
     # Where there is no ssh, Open MPI 5 ignores the slots of the hostfile and starts no more ranks than there are cores.
     agent = {"PRTE_MCA_plm_ssh_agent": "sh"}
     own = dict.fromkeys(_OWN_FILES, str(scratch)) if run.launcher == "mpirun" else {}
-    return {**home, **waiting, **agent, **os.environ, **programs, **libraries, **root, **own, **run.environment}
+    # The launcher imports TensorFlow too, which then logs errors about GPUs; `training` has the same for the ranks.
+    hidden = run.launcher == "horovodrun" and not Path("/proc/driver/nvidia").exists()
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"} if hidden else {}
+    return {
+        **home,
+        **waiting,
+        **agent,
+        **quiet,
+        **os.environ,
+        **programs,
+        **libraries,
+        **root,
+        **own,
+        **run.environment,
+    }
