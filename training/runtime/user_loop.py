@@ -168,26 +168,30 @@ class UserLoop:
         samples: int | None = None,
         waited: float = 0.0,
         ends_epoch: bool = False,
+        steps: int = 1,
     ) -> None:
-        """Count a step of all ranks, and save where that is due.
+        """Count a step of all ranks, or several that the framework runs as one, and save where that is due.
 
         Args:
             capture: Returns the state; called on every rank where a checkpoint is due.
             losses: Returns this rank's present losses by name, the same names on every rank; called about once in a
                 second, because it may have to wait for a GPU.
-            samples: Samples of this rank. Default: the batch size.
-            waited: Seconds in which the step waited for its samples.
+            samples: Samples of this rank in each step. Default: the batch size.
+            waited: Seconds in which each step waited for its samples.
             ends_epoch: Whether it is the epoch's last, the same on every rank: `after_epoch` then saves, and stops.
+            steps: Steps since the last call, the same on every rank.
 
         Raises:
             Stopped: A rank got a stop request, and the state is saved.
         """
         watchdog.progress()
         seconds, self._ended = time.perf_counter() - self._ended, time.perf_counter()
-        self._throughput.step(self._batch_size if samples is None else samples, seconds, waited)
-        self.position = self.position.after_step(ranks.size(), self._batch_size)
-        self._until_exchange -= 1
-        save = self._every.after_step(self.position.step)
+        save = False
+        for _ in range(steps):
+            self._throughput.step(self._batch_size if samples is None else samples, seconds / steps, waited)
+            self.position = self.position.after_step(ranks.size(), self._batch_size)
+            save |= self._every.after_step(self.position.step)
+        self._until_exchange -= steps
         if ends_epoch:
             self._save_at_end = save
         elif save or self._until_exchange <= 0:
