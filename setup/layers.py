@@ -41,7 +41,7 @@ LAYERS = {
     "training": [
         {"runtime"},
         {"records", "pods"},
-        {"digits", "staging", "nccl_test"},
+        {"digits", "staging", "nccl_test", "keras"},
         # ImageNet's converter also writes the digits as shards.
         {"imagenet", "coco"},
         {"resnet50"},

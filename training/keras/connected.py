@@ -44,10 +44,9 @@ def _of(strategy: Any) -> TensorFlowRanks:
     on_host = [number for number, address in enumerate(workers) if address.rpartition(":")[0] == host]
     place = mpirun_environment.MpirunRanks(
         rank=resolver.task_id,
-        size=len(workers),
         local_rank=on_host.index(resolver.task_id),
         local_size=len(on_host),
-        addresses=workers,
+        addresses=tuple(workers),
     )
     return MultiworkerRanks(place, strategy)
 

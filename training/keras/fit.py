@@ -84,7 +84,7 @@ class Fit:
         """Return the epoch and the step in it with which Keras begins; the epoch after the last where all are done."""
         left = self._source.steps_left(self.position)
         if self.position.segments and not left:
-            say(f"the rest of epoch {self.position.epoch + 1} is less than a step of {ranks.size()} ranks; it is left out")
+            say(f"the rest of epoch {self.position.epoch + 1} fills no step of {ranks.size()} ranks and is left out")
             self._loop.position, left = self.position.after_epoch(), self._steps
         has_stopped = self._found is not None and self._found.metadata["stopped"]
         if has_stopped or self.position.epoch >= len(self._epochs):
@@ -94,7 +94,7 @@ class Fit:
         return self._epochs.start + self.position.epoch, self._done
 
     def before_epoch(self) -> None:
-        """Set the state of a run that continues at the beginning of an epoch: other callbacks do their part after it."""
+        """Set the state of a run that continues at the beginning of an epoch, before the other callbacks begin it."""
         if not self.position.segments:
             self._begin()
 
@@ -159,24 +159,25 @@ class Fit:
         if self._source.fingerprint() != self._fingerprint:
             self._fingerprint = ""
             say(
-                "warning: the same sample, read twice, has another content, so a resumed run is not exact; draw from the "
-                "second parameter of the function of batches(), or give operations of a data set a seed"
+                "warning: the same sample, read twice, has another content, so a resumed run is not exact; draw from "
+                "the second parameter of the function of batches(), or give the operations of a data set a seed"
             )
         elif len(set(ranks.current().gather(self._fingerprint, "fingerprints"))) > 1:
             raise UserError(
-                "the samples differ from rank to rank; give all samples on every rank, in the same order: batches() and "
-                "dataset() deal them out"
+                "the samples differ from rank to rank; give all samples on every rank, in the same order: batches() "
+                "and dataset() deal them out"
             )
         _say_hidden("data set", self._source.hidden())
         written = self._found.metadata["fingerprint"] if self._found else ""
         if written and self._fingerprint and written != self._fingerprint:
             say(
-                "warning: the same sample is another one than before the restart, so this run is not exact; give the samples "
-                "an order that no set, folder or time decides"
+                "warning: the same sample is another one than before the restart, so this run is not exact; give the "
+                "samples an order that no set, folder or time decides"
             )
 
     def _capture(self) -> State:
-        return self._state.capture({"fingerprint": self._fingerprint, "stopped": bool(self._model.stop_training)})
+        metadata = {"fingerprint": self._fingerprint, "stopped": bool(self._model.stop_training)}
+        return self._state.capture(metadata, within_epoch=bool(self.position.segments))
 
 
 def _numbers(logs: Mapping[str, Any]) -> dict[str, float]:
@@ -188,6 +189,7 @@ def _say_hidden(where: str, operations: list[str]) -> None:
     if operations:
         more = f" and {len(operations) - 1} others" if len(operations) > 1 else ""
         say(
-            f"warning: the {where} draws random numbers in {operations[0]}{more}, whose state TensorFlow cannot save, so a "
-            "resumed run is not exact; draw with a layer of Keras, a tf.random.Generator, or tf.random.stateless_…"
+            f"warning: the {where} draws random numbers in {operations[0]}{more}, whose state TensorFlow cannot save, "
+            "so a resumed run is not exact; draw with a layer of Keras, a tf.random.Generator, or "
+            "tf.random.stateless_uniform and the like"
         )

@@ -40,10 +40,16 @@ class FitState:
     seed: int
     _warned: bool = False
 
-    def capture(self, metadata: Mapping[str, Any]) -> State:
-        """Return the state; every rank must call it."""
+    def capture(self, metadata: Mapping[str, Any], *, within_epoch: bool) -> State:
+        """Return the state; every rank must call it.
+
+        Args:
+            metadata: Other state that is the same on every rank.
+            within_epoch: Whether an epoch continues after it, and the sums of its metrics with it.
+        """
         of_callbacks, values = callback_states.changed(callback_states.capture(self.callbacks), self.first)
-        arrays = {**model_state.values(model_state.variables(self.model)), **of_callbacks}
+        variables = model_state.variables(self.model, metrics=within_epoch)
+        arrays = {**model_state.values(variables), **of_callbacks}
         random_arrays, random_values = random_states.capture(self.model)
         differing = _differing(arrays)
         self._warn(differing)
@@ -65,12 +71,13 @@ class FitState:
         Raises:
             UserError: The state is that of another model.
         """
-        variables = model_state.variables(self.model)
+        variables = model_state.variables(self.model, metrics=within_epoch)
         own, values = unpack(state.of_rank) if state.of_rank else ({}, {"callbacks": state.metadata["callbacks"]})
         arrays = {**state.arrays, **own}
         check_arrays(self.output, _lasting(model_state.values(variables)), _lasting(state.arrays))
         for name, variable in variables.items():
-            if name in arrays and (within_epoch or not name.startswith(model_state.METRICS)):
+            # A metric of the script may be new.
+            if name in arrays and arrays[name].shape == tuple(variable.shape):
                 model_state.assign(variable, arrays[name])
         callback_states.restore(self.callbacks, arrays, values["callbacks"])
         if "random" in values:
@@ -80,7 +87,7 @@ class FitState:
 
     def copy_from_rank_zero(self) -> None:
         """Give all ranks the weights and the optimizer of rank zero: they may have drawn others."""
-        variables = model_state.variables(self.model)
+        variables = model_state.variables(self.model, metrics=False)
         values = ranks.current().broadcast_arrays(list(model_state.values(variables).values()))
         if ranks.rank() > 0:
             for variable, value in zip(variables.values(), values, strict=True):
@@ -92,8 +99,8 @@ class FitState:
         if weights and not self._warned:
             self._warned = True
             say(
-                f"warning: {len(weights)} weights differ from rank to rank, such as {min(weights)}, so that each rank trains "
-                "a model of its own; give compile() an optimizer of hvd.DistributedOptimizer"
+                f"warning: {len(weights)} weights differ from rank to rank, such as {min(weights)}, so that each rank "
+                "trains a model of its own; give compile() an optimizer of hvd.DistributedOptimizer"
             )
 
 

@@ -1,6 +1,6 @@
 """The variables of a model that training changes, by name: weights, optimizer, metrics, and its own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,10 +34,15 @@ def build(model: Any, batch: Any) -> None:
         legacy._create_all_weights(model.trainable_variables)
 
 
-def variables(model: Any) -> dict[str, Any]:
-    """Return all variables of a built model by names that are the same in every start of a script."""
+def variables(model: Any, *, metrics: bool) -> dict[str, Any]:
+    """Return the variables of a built model by names that are the same in every start of a script.
+
+    Args:
+        model: The model, with its optimizer.
+        metrics: Whether those of its metrics are among them.
+    """
     found: dict[str, Any] = {}
-    seen: set[int] = set()
+    seen = set() if metrics else {id(variable) for metric in model.metrics for variable in metric.variables}
 
     def add(name: str, variable: Any) -> None:
         if id(variable) not in seen and variable.dtype != tf.string:
@@ -116,5 +121,5 @@ def _tracked(root: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 def _local(variable: Any) -> Any:
     """Return this rank's part of a variable that a strategy reads as the mean over the ranks."""
     is_own = getattr(variable, "synchronization", None) == tf.VariableSynchronization.ON_READ
-    parts = getattr(variable, "values", ())
+    parts: Sequence[Any] = getattr(variable, "values", ())
     return parts[0] if is_own and len(parts) == 1 else variable

@@ -1,7 +1,7 @@
 """Random states of a rank: Python's, NumPy's, TensorFlow's, and those of the model's layers.
 
-Keras 2 draws dropout with operations whose state is inside of TensorFlow's kernels, where nothing can read it. Such layers
-get a `tf.random.Generator` in its place, as `tf.keras.backend.experimental.enable_tf_random_generator` would give them.
+Keras 2 draws dropout with operations whose state is inside of TensorFlow's kernels, where nothing can read it. Such
+layers get a `tf.random.Generator`, as `tf.keras.backend.experimental.enable_tf_random_generator` would give them.
 """
 
 import random
@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 from tensorflow.python.ops import stateful_random_ops
 
@@ -40,7 +39,7 @@ def make_readable(model: Any, *, seed: int, rank: int) -> list[str]:
     Returns:
         The names of these layers. A step that was traced before must be traced again.
     """
-    changed = []
+    changed: list[str] = []
     for layer, kept in _generators_of(model):
         if kept._rng_type != kept.RNG_LEGACY_STATEFUL:
             continue
@@ -54,7 +53,8 @@ def make_readable(model: Any, *, seed: int, rank: int) -> list[str]:
 
 def hidden_in_step(model: Any) -> list[str]:
     """Return the operations of a model's traced step whose random state cannot be saved."""
-    traced = getattr(getattr(model, "train_tf_function", None), "_list_all_concrete_functions", list)()
+    function = getattr(model, "train_tf_function", None)
+    traced: list[Any] = getattr(function, "_list_all_concrete_functions", list)()
     return sorted({name for concrete in traced for name in hidden(concrete.graph.as_graph_def())})
 
 

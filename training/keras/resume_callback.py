@@ -24,11 +24,11 @@ from .sources import Source
 _Callback: Any = tf.keras.callbacks.Callback
 
 
-class ResumeCallback(_Callback):  # type: ignore[misc]
+class ResumeCallback(_Callback):
     """Saves a `fit` while it trains, and resumes it at the next step: after a kill, a stop, or a lost rank.
 
-    Give `fit` its data from `batches` or `dataset`, and the callback. A stop request (SIGTERM, SIGUSR1) saves the state at
-    the end of a step, and ends the script with exit code 75.
+    Give `fit` its data from `batches` or `dataset`, and the callback. A stop request (SIGTERM, SIGUSR1) saves the state
+    at the end of a step, and ends the script with exit code 75.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class ResumeCallback(_Callback):  # type: ignore[misc]
             checkpoint_every: So many steps, epochs or minutes, such as "500steps", "2epochs" or "10min"; a checkpoint
                 also follows a stop request and the last epoch.
             keep_checkpoints: Checkpoints to keep.
-            settings: Values of the script that decide what is learned, such as `vars(arguments)`, in JSON's types: a run
+            settings: Values of the script that decide what is learned, such as its arguments, in JSON's types: a run
                 resumes only with the same. Default: the seed and the number of samples alone.
-            strategy: The `tf.distribute.MultiWorkerMirroredStrategy` in whose scope the model is. Default: Horovod, if it
-                is initialized, else one rank.
+            strategy: The `tf.distribute.MultiWorkerMirroredStrategy` in whose scope the model is. Default: Horovod, if
+                it is initialized, else one rank.
         """
         super().__init__()
         # Without it Keras waits for the losses of each step.
@@ -144,8 +144,8 @@ class ResumeCallback(_Callback):  # type: ignore[misc]
             )
         if self._fit is not None:
             raise UserError(
-                f"the ResumeCallback of {self._given.output} was in a fit() before; give each fit() its own, with another "
-                f"folder, such as {self._given.output / 'second'}"
+                f"the ResumeCallback of {self._given.output} was in a fit() before; give each fit() its own, with "
+                f"another folder, such as {self._given.output / 'second'}"
             )
         if self.model._training_state is not None:
             raise UserError("BackupAndRestore resumes this fit() too; remove it: ResumeCallback resumes in mid-epoch")
@@ -155,7 +155,9 @@ class ResumeCallback(_Callback):  # type: ignore[misc]
         self.model._training_state = None
         of_epoch = self._source.steps_left(Position())
         if steps != of_epoch:
-            raise UserError(f"'steps_per_epoch' is {steps}, but the data of fit() have {of_epoch} steps; give {of_epoch}")
+            raise UserError(
+                f"'steps_per_epoch' is {steps}, but the data of fit() have {of_epoch} steps; give {of_epoch}"
+            )
         others = [each for each in callbacks.callbacks if each is not self]
         epochs = range(initial_epoch, self.params["epochs"])
         fit = Fit(self._given, self._source, self.model, others, epochs)
@@ -187,7 +189,7 @@ class ResumeCallback(_Callback):  # type: ignore[misc]
         or_exit(self._fit.finish)
 
 
-class _Beginning(_Callback):  # type: ignore[misc]
+class _Beginning(_Callback):
     """The first of the callbacks: it sets the state before the others begin an epoch or a step."""
 
     def __init__(self, fit: Fit) -> None:

@@ -196,7 +196,9 @@ def of(
     if is_alone and _has_items(x) and batch_size is None:
         return NumberedSource(_of_batches(x), samples=len(x), batch_size=1, seed=seed, in_batches=True)
     if batch_size is None:
-        raise UserError(f"'batch_size' is None, and the data are {type(x).__name__}; give the samples per step and rank")
+        raise UserError(
+            f"'batch_size' is None, and the data are {type(x).__name__}; give the samples per step and rank"
+        )
     if is_alone and _has_items(x):
         read, count = _of_function(x.__getitem__, seed=seed, workers=workers), len(x)
     elif is_alone and callable(x):
@@ -232,8 +234,8 @@ def _of_function(sample: Callable[..., Any], *, seed: int, workers: int) -> Read
 
     Args:
         sample: The function.
-        seed: Seed of the generators: each sample of each epoch has its own, so that what is drawn does not depend on how
-            far a thread reads ahead.
+        seed: Seed of the generators: each sample of each epoch has its own, so that what is drawn does not depend on
+            how far a thread reads ahead.
         workers: Threads.
     """
     draws = _takes_random(sample)
@@ -260,8 +262,8 @@ def _check_steps(samples: int, batch_size: int) -> None:
     if samples < batch_size * size:
         fits = f"give 'batch_size' {samples // size} or less" if samples >= size else f"start {samples} ranks or fewer"
         raise UserError(
-            f"'batch_size' is {batch_size}, and a step of {size} ranks takes {batch_size * size:,} samples, but there are "
-            f"{samples:,}; {fits}"
+            f"'batch_size' is {batch_size}, and a step of {size} ranks takes {batch_size * size:,} samples, but there "
+            f"are {samples:,}; {fits}"
         )
 
 

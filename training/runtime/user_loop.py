@@ -213,8 +213,9 @@ class UserLoop:
             Stopped: A rank got a stop request, and the state is saved.
         """
         self.position = self.position.after_epoch()
-        self._note(metrics)
+        # The last steps count in the figures of the epoch.
         stop, due = self._exchange(dict)
+        self._note(metrics)
         if stop:
             self._end(capture)
         if self._save_at_end or due or self._every.after_epoch(self.position.epoch):
