@@ -134,6 +134,10 @@ class Fit:
         """Save the end, and write results.json."""
         self._loop.finish(self._capture, {"versions": tensorflow_ranks.versions()})
 
+    def close(self) -> None:
+        """Let another `fit` take the folder; after an error, which Keras does not tell its callbacks."""
+        self._loop.close()
+
     def _begin(self) -> None:
         """Create all variables, and set them and all other state; once."""
         if self._ready:

@@ -20,6 +20,9 @@ from .ending import or_exit
 from .fit import Fit, FitSettings
 from .sources import Source
 
+# By folder: a fit() that an error has ended, as in a notebook, still has the lock of its folder.
+_OPEN: dict[Path, Fit] = {}
+
 # TensorFlow's Keras has no types.
 _Callback: Any = tf.keras.callbacks.Callback
 
@@ -159,11 +162,13 @@ class ResumeCallback(_Callback):
                 f"'steps_per_epoch' is {steps}, but the data of fit() have {of_epoch} steps; give {of_epoch}"
             )
         others = [each for each in callbacks.callbacks if each is not self]
-        epochs = range(initial_epoch, self.params["epochs"])
+        epochs, folder = range(initial_epoch, self.params["epochs"]), self._given.output.resolve()
+        if folder in _OPEN:
+            _OPEN.pop(folder).close()
         fit = Fit(self._given, self._source, self.model, others, epochs)
         # First at each beginning and last at each end, so that the state of the others is that between two steps.
         callbacks.callbacks = [_Beginning(fit), *others, self]
-        self._fit = fit
+        self._fit = _OPEN[folder] = fit
         return fit.start()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -187,6 +192,7 @@ class ResumeCallback(_Callback):
         """Save the end, and write results.json."""
         assert self._fit
         or_exit(self._fit.finish)
+        _OPEN.pop(self._given.output.resolve())
 
 
 class _Beginning(_Callback):

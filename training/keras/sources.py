@@ -162,9 +162,14 @@ class DatasetSource:
 
     def example(self) -> Any:
         """Return a batch, from which the model learns the shapes of its variables."""
-        for batch in self._epoch(tf.constant(0, tf.int64), tf.constant(0, tf.int64), tf.constant(1, tf.int64)):
-            return batch
-        raise UserError("the data set that 'make' returns is empty; return the batches of the epoch")
+        first = next(iter(self._whole().take(1)), None)
+        if first is None:
+            raise UserError("the data set of dataset() is empty; return the batches of the epoch")
+        size = len(tf.nest.flatten(first)[0])
+        if size != self.batch_size:
+            given = f"'batch_size' is {self.batch_size}, but the first batch of the data set has {size}"
+            raise UserError(f"{given}; give the number that it gives batch()")
+        return first
 
     def fingerprint(self) -> str:
         """Return a number that changes where the first batch of the first epoch does."""
@@ -172,9 +177,12 @@ class DatasetSource:
 
     def hidden(self) -> list[str]:
         """Return the operations of the data set whose random state cannot be saved."""
-        none = tf.constant(0, tf.int64)
-        serialized = self._epoch(none, none, none)._as_serialized_graph()
+        serialized = self._whole()._as_serialized_graph()
         return random_states.hidden(tf.compat.v1.GraphDef.FromString(serialized.numpy()))
+
+    def _whole(self) -> tf.data.Dataset:
+        """Return the batches of the first epoch as if this rank were alone: the same on every rank."""
+        return self._make(tf.constant(0, tf.int64), lambda samples: samples)
 
     def _epoch(self, epoch: tf.Tensor, trained: tf.Tensor, steps: tf.Tensor) -> tf.data.Dataset:
         def own(samples: tf.data.Dataset) -> tf.data.Dataset:

@@ -115,6 +115,7 @@ class UserLoop:
             )
         watchdog.progress()
         self._stop = StopRequest()
+        self._opened.callback(self._stop.end)
         on_rank_zero(lambda: files.make_writable(self._output, option="output"))
         self._opened.enter_context(locked(self._output))
         self._writer = self._opened.enter_context(CheckpointWriter(self._output, keep=self._keep))
