@@ -63,6 +63,7 @@ class ResumeCallback(_Callback):
         self._strategy = strategy
         self._source: Source | None = None
         self._fit: Fit | None = None
+        self._read = False
         self._given = or_exit(
             lambda: FitSettings(
                 output=Path(output),
@@ -128,6 +129,7 @@ class ResumeCallback(_Callback):
     def _position(self) -> Position:
         if self._fit is None:
             raise RuntimeError("the data of a ResumeCallback are for the fit() that gets the callback")
+        self._read = True
         return self._fit.position
 
     # ---------------------------------------------------------------------------------------------------- Keras' calls
@@ -150,8 +152,20 @@ class ResumeCallback(_Callback):
                 f"the ResumeCallback of {self._given.output} was in a fit() before; give each fit() its own, with "
                 f"another folder, such as {self._given.output / 'second'}"
             )
+        self._check_alone()
+
+    def _check_alone(self) -> None:
         if self.model._training_state is not None:
             raise UserError("BackupAndRestore resumes this fit() too; remove it: ResumeCallback resumes in mid-epoch")
+
+    def _after_step(self, done: int, logs: Mapping[str, Any]) -> None:
+        if not self._read:
+            raise UserError(
+                "fit() trains on other data than those of its ResumeCallback; give it what batches() or dataset() "
+                "returns"
+            )
+        assert self._fit
+        self._fit.after_step(done, logs)
 
     def _start(self, callbacks: Any, steps: int | None, initial_epoch: int) -> tuple[int, int]:
         assert self._source
@@ -171,12 +185,14 @@ class ResumeCallback(_Callback):
         self._fit = _OPEN[folder] = fit
         return fit.start()
 
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Reject a callback that has taken the place of this one."""
+        if self._fit is None:
+            or_exit(self._check_alone)
+
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Count the steps of Keras' last call, and save or stop where that is due."""
-        fit = self._fit
-        if fit is None:
-            raise RuntimeError("another callback has taken the place of ResumeCallback; remove BackupAndRestore")
-        or_exit(lambda: fit.after_step(batch + 1, logs or {}))
+        or_exit(lambda: self._after_step(batch + 1, logs or {}))
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Count the epoch, print its line, and save or stop where that is due."""

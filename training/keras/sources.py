@@ -286,8 +286,10 @@ def _takes_random(sample: Callable[..., Any]) -> bool:
 
 
 def _tuples(nested: Any) -> Any:
-    """Return nested lists of arrays as tuples: a data set takes a list for one tensor."""
-    if isinstance(nested, tuple) or (isinstance(nested, list) and any(map(np.ndim, nested))):
+    """Return a list of arrays as a tuple, and one of numbers as an array: a data set takes both for one tensor."""
+    if isinstance(nested, list) and not any(np.shape(each) for each in nested[:1] if hasattr(each, "shape")):
+        return np.asarray(nested)
+    if isinstance(nested, list | tuple):
         return tuple(_tuples(each) for each in nested)
     if isinstance(nested, dict):
         return {name: _tuples(each) for name, each in nested.items()}

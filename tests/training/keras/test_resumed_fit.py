@@ -80,9 +80,7 @@ def test_options_of_keras_keep_a_killed_fit_exact(tmp_path: Path, options: dict[
     assert_same(killed, fit(tmp_path / "undisturbed", **options))
 
 
-def test_steps_that_keras_runs_as_one_are_saved_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_steps_that_keras_runs_as_one_are_saved_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def model() -> Any:
         return make_model(steps_per_execution=5)
 
@@ -108,9 +106,7 @@ def test_a_stop_request_saves_and_ends_with_75(
     assert_same(fit(tmp_path, callbacks=_plateau, validation_data=(X[:20], Y[:20])), undisturbed)
 
 
-def test_a_finished_fit_trains_nothing_and_has_its_history(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_finished_fit_trains_nothing_and_has_its_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = fit(tmp_path)
     again = fit(tmp_path, kill_after=1)
     assert_same(again, first)
@@ -130,7 +126,7 @@ def test_a_fit_that_stopped_early_stays_stopped(tmp_path: Path, capsys: pytest.C
 
 
 def test_more_epochs_continue_a_finished_fit(undisturbed: Any, tmp_path: Path) -> None:
-    options = {"callbacks": _plateau, "validation_data": (X[:20], Y[:20])}
+    options: dict[str, Any] = {"callbacks": _plateau, "validation_data": (X[:20], Y[:20])}
     fit(tmp_path, epochs=2, **options)
     assert_same(fit(tmp_path, epochs=3, **options), undisturbed)
 

@@ -54,7 +54,7 @@ def fit(
     *,
     kill_after: int | None = None,
     epochs: int = 3,
-    callbacks: Any = lambda: [],
+    callbacks: Any = list,
     model: Any = make_model,
     data: Any = lambda resume: resume.batches(X, Y, batch_size=BATCH),
     checkpoint_every: str = "5steps",
