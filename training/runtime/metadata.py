@@ -13,7 +13,7 @@ def is_known(written: Mapping[str, Any], names: Sequence[str]) -> bool:
         written: The metadata.
         names: Names that the program reads, besides those that every program reads.
     """
-    needed = {"settings", "world_size", *names}
+    needed = {"settings", "world_size", "names", *names}
     return needed <= written.keys() and all(_KINDS[name](written[name]) for name in _KINDS if name in written)
 
 

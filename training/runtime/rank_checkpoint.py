@@ -1,5 +1,6 @@
 """Resume the state of all ranks: rank zero reads it, the others get it by broadcast."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,10 @@ def resume(
 
     Raises:
         UserError: The checkpoints are those of another run or program, or none can be written; on every rank.
+        ValueError: Two variables have the same name.
     """
+    if twice := [name for name, count in Counter(variable.name for variable in variables).items() if count > 1]:
+        raise ValueError(f"a name of two variables: {', '.join(twice)}; a checkpoint keeps them by their names")
     # Rank zero alone reads, so that no rank resumes from an older file or stops alone at a damaged one.
     written, rows = on_rank_zero(lambda: _read(output, variables, per_rank, settings, names))
     # The values that rank zero has read, or drawn at random, reach the others here.
@@ -62,17 +66,40 @@ def _read(
     check_settings(output, settings, found.metadata["settings"])
     arrays = list(found.arrays)
     rows = arrays.pop() if per_rank and arrays else None
-    if not _fit(arrays, variables) or (per_rank and not _are_rows(rows, flat(per_rank))):
-        raise UserError(f"the checkpoints in {output} hold the weights of another network; give another output folder")
-    for variable, array in zip(variables, arrays, strict=True):
-        variable.assign(array)
+    if len(arrays) != len(found.metadata["names"]) or (per_rank and not _are_rows(rows, flat(per_rank))):
+        raise another_program(output)
+    named = dict(zip(found.metadata["names"], arrays, strict=True))
+    check_arrays(output, {variable.name: np.asarray(variable.numpy()) for variable in variables}, named)
+    for variable in variables:
+        variable.assign(named[variable.name])
     return found.metadata, rows
 
 
-def _fit(arrays: Sequence[NDArray[Any]], variables: Sequence[Variable]) -> bool:
-    return [(array.shape, array.dtype) for array in arrays] == [
-        (value.shape, value.dtype) for value in (np.asarray(variable.numpy()) for variable in variables)
-    ]
+def check_arrays(output: Path, given: Mapping[str, NDArray[Any]], written: Mapping[str, NDArray[Any]]) -> None:
+    """Reject a checkpoint whose arrays have other names, shapes or types than those of the model and its optimizer.
+
+    Args:
+        output: The folder of the run.
+        given: Arrays of the script, by name.
+        written: Arrays of the checkpoint, by name.
+
+    Raises:
+        UserError: They differ; with the first names that do.
+    """
+    kinds = [{name: (each.shape, str(each.dtype)) for name, each in arrays.items()} for arrays in (given, written)]
+    if kinds[0] == kinds[1]:
+        return
+    differing = [name for name in {**kinds[0], **kinds[1]} if kinds[0].get(name) != kinds[1].get(name)]
+    words = [f"{name} is {_kind(kinds[0].get(name))}, and {_kind(kinds[1].get(name))} there" for name in differing[:3]]
+    more = f", and {len(differing) - 3} others differ" if len(differing) > 3 else ""
+    raise UserError(
+        f"the checkpoints in {output} hold another model or optimizer than the script: {'; '.join(words)}{more}; "
+        "start the script that wrote them, or give another output folder"
+    )
+
+
+def _kind(found: tuple[tuple[int, ...], str] | None) -> str:
+    return f"{found[1]} of {'x'.join(map(str, found[0])) or 'one value'}" if found else "missing"
 
 
 def _are_rows(rows: NDArray[Any] | None, vector: NDArray[np.float32]) -> bool:

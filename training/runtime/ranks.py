@@ -14,6 +14,10 @@ class Variable(Protocol):
     """An array that training changes, as a framework keeps it."""
 
     @property
+    def name(self) -> str:
+        """The name in a checkpoint, which no other variable of the network has."""
+
+    @property
     def shape(self) -> Any:
         """The length of each dimension."""
 

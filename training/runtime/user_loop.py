@@ -39,7 +39,7 @@ _SECONDS_BETWEEN_EXCHANGES = 1.0
 _SECONDS_BETWEEN_LINES = 10.0
 
 # The metadata that the loop reads from a checkpoint, besides those of every run.
-_NAMES = ("position", "results", "names", "of_ranks", "adapter")
+_NAMES = ("position", "results", "of_ranks", "adapter")
 
 #: Ten minutes are lost at most, and a write takes seconds.
 DEFAULT_EVERY = Every(10, "min")
@@ -343,33 +343,6 @@ class UserLoop:
             raise files.unwritable(self._output, error, option="output") from error
         brief = {name: value for name, value in self.results.items() if type(value) in (int, float)}
         print(files.results_line(brief), flush=True)
-
-
-def check_arrays(output: Path, given: Mapping[str, NDArray[Any]], written: Mapping[str, NDArray[Any]]) -> None:
-    """Reject a checkpoint whose arrays have other names, shapes or types than those of the model and its optimizer.
-
-    Args:
-        output: The folder of the run.
-        given: Arrays of the script, by name.
-        written: Arrays of the checkpoint, by name.
-
-    Raises:
-        UserError: They differ; with the first names that do.
-    """
-    kinds = [{name: (each.shape, str(each.dtype)) for name, each in arrays.items()} for arrays in (given, written)]
-    if kinds[0] == kinds[1]:
-        return
-    differing = [name for name in {**kinds[0], **kinds[1]} if kinds[0].get(name) != kinds[1].get(name)]
-    words = [f"{name} is {_kind(kinds[0].get(name))}, and {_kind(kinds[1].get(name))} there" for name in differing[:3]]
-    more = f", and {len(differing) - 3} others differ" if len(differing) > 3 else ""
-    raise UserError(
-        f"the checkpoints in {output} hold another model or optimizer than the script: {'; '.join(words)}{more}; "
-        "start the script that wrote them, or give another output folder"
-    )
-
-
-def _kind(found: tuple[tuple[int, ...], str] | None) -> str:
-    return f"{found[1]} of {'x'.join(map(str, found[0])) or 'one value'}" if found else "missing"
 
 
 def _curves(output: Path) -> "Curves | None":

@@ -82,7 +82,8 @@ def convert(written: Checkpoint, source: Path) -> Checkpoint:
     length = sum(each.numel() for each in network.moving_statistics)
     if [each.shape for each in arrays] != [each.shape for each in network.variables] or rows.shape[1:] != (length,):
         raise _not_of_resnet50(source)
-    made = {**written.metadata, "settings": {"--model": MODEL, **settings}}
+    names = [each.name for each in network.variables]
+    made = {**written.metadata, "names": names, "settings": {"--model": MODEL, **settings}}
     # The rows have the mean and the variance of each normalization, in the same order as PyTorch's.
     return Checkpoint(step=written.step, arrays=[*arrays, rows], metadata=made)
 

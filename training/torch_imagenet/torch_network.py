@@ -13,8 +13,8 @@ _FIRST_SCALE, _GROWTH_STEPS = 2.0**15, 2000
 class TensorVariable:
     """A tensor as the checkpoints of every framework know it."""
 
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self._tensor = tensor
+    def __init__(self, name: str, tensor: torch.Tensor) -> None:
+        self.name, self._tensor = name, tensor
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -75,15 +75,16 @@ class Network:
     @property
     def variables(self) -> list[TensorVariable]:
         """All that is the same on every rank: weights, momentum, loss scale, and counts of steps."""
-        weights = list(self.model.parameters())
-        momentum = [self.sgd.state[weight]["momentum_buffer"] for weight in weights]
-        counts = [each for each in self.model.buffers() if not each.is_floating_point()]
-        return [TensorVariable(each) for each in (*weights, *momentum, *counts, self.loss_scale, self.finite_steps)]
+        weights = dict(self.model.named_parameters())
+        momentum = {f"{name} momentum": self.sgd.state[each]["momentum_buffer"] for name, each in weights.items()}
+        counts = {name: each for name, each in self.model.named_buffers() if not each.is_floating_point()}
+        scale = {"loss scale": self.loss_scale, "finite steps": self.finite_steps}
+        return [TensorVariable(*each) for each in {**weights, **momentum, **counts, **scale}.items()]
 
     @property
     def statistics(self) -> list[TensorVariable]:
         """The moving mean and variance of batch normalization, which each rank calculates from its own images."""
-        return [TensorVariable(each) for each in self.moving_statistics]
+        return [TensorVariable(name, each) for name, each in self.model.named_buffers() if each.is_floating_point()]
 
     @property
     def moving_statistics(self) -> list[torch.Tensor]:

@@ -54,7 +54,7 @@ def test_training_changes_the_variables_while_their_old_values_are_written(tmp_p
     assert writer.wait()
     found = newest(tmp_path)
     assert found is not None
-    assert (found.step, found.metadata) == (7, {"seed": 3, "world_size": 1})
+    assert (found.step, found.metadata) == (7, {"seed": 3, "world_size": 1, "names": ["Variable:0"]})
     assert [array.tolist() for array in found.arrays] == [[1.0, 2.0]]
 
 

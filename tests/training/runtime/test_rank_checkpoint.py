@@ -13,9 +13,18 @@ from numpy.typing import NDArray
 
 from training.runtime import checkpoint, rank_checkpoint
 from training.runtime.errors import UserError
-from training.runtime.rank_checkpoint import check_folder, check_settings, resume
+from training.runtime.rank_checkpoint import check_arrays, check_folder, check_settings, resume
 
-METADATA = {"settings": {"--seed": 1}, "world_size": 1, "position": {"step": 1, "epoch": 0, "segments": [[1, 8, 1]]}}
+METADATA = {
+    "settings": {"--seed": 1},
+    "world_size": 1,
+    "names": ["weights:0"],
+    "position": {"step": 1, "epoch": 0, "segments": [[1, 8, 1]]},
+}
+
+
+def weights() -> tf.Variable:
+    return tf.Variable([0.0, 0.0], name="weights")
 
 
 @pytest.fixture
@@ -31,6 +40,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_accepts_all_that_programs_write(tmp_path: Path) -> None:
     metadata = {
         **METADATA,
+        "names": [],
         "skipped": {"train": [3], "validation": []},
         "training_images": 9,
         "dataset": {"train-00000-of-00001": "9 records, 90 bytes, 0"},
@@ -86,7 +96,7 @@ def test_rejects_other_settings_with_both_values(given: dict[str, float], messag
 @pytest.mark.usefixtures("alone")
 def test_sets_the_variables_and_returns_the_metadata(tmp_path: Path) -> None:
     write(tmp_path, [np.ones(2, np.float32), np.array([[5, 6]], np.float32)], METADATA)
-    variable, own = tf.Variable([0.0, 0.0]), tf.Variable([0.0, 0.0])
+    variable, own = weights(), tf.Variable([0.0, 0.0])
     assert resume(tmp_path, [variable], {"--seed": 1}, per_rank=[own], names=["position"]) == METADATA
     assert (variable.numpy().tolist(), own.numpy().tolist()) == ([1, 1], [5, 6])
 
@@ -99,6 +109,8 @@ def test_sets_the_variables_and_returns_the_metadata(tmp_path: Path) -> None:
         {**METADATA, "settings": None},
         {name: value for name, value in METADATA.items() if name != "world_size"},
         {name: value for name, value in METADATA.items() if name != "position"},
+        {name: value for name, value in METADATA.items() if name != "names"},
+        {**METADATA, "names": [1]},
         {**METADATA, "world_size": "1"},
         {**METADATA, "position": {"step": 1, "epoch": 0, "segments": [[1, 8]]}},
         {**METADATA, "skipped": {}},
@@ -119,12 +131,12 @@ def test_sets_the_variables_and_returns_the_metadata(tmp_path: Path) -> None:
 def test_rejects_metadata_of_another_program(tmp_path: Path, metadata: dict[str, Any]) -> None:
     write(tmp_path, [np.ones(2, np.float32)], metadata)
     with pytest.raises(UserError, match=f"the checkpoints in {tmp_path} are those of another program; give another"):
-        resume(tmp_path, [tf.Variable([0.0, 0.0])], {"--seed": 1}, names=["position"])
+        resume(tmp_path, [weights()], {"--seed": 1}, names=["position"])
 
 
 @pytest.mark.usefixtures("alone")
 def test_fewer_ranks_get_the_mean_of_the_statistics(tmp_path: Path) -> None:
-    write(tmp_path, [np.array([[5, 6], [7, 9]], np.float32)], METADATA)
+    write(tmp_path, [np.array([[5, 6], [7, 9]], np.float32)], {**METADATA, "names": []})
     own = tf.Variable([0.0, 0.0])
     resume(tmp_path, [], {"--seed": 1}, per_rank=[own])
     assert own.numpy().tolist() == [6, 7.5]
@@ -152,8 +164,34 @@ ROWS = np.zeros((1, 3), np.float32)
 )
 def test_rejects_arrays_of_another_network(tmp_path: Path, arrays: list[NDArray[Any]]) -> None:
     write(tmp_path, arrays, METADATA)
-    with pytest.raises(UserError, match=f"the checkpoints in {tmp_path} hold the weights of another network; give"):
-        resume(tmp_path, [tf.Variable([0.0, 0.0])], {"--seed": 1}, per_rank=[tf.Variable([0.0, 0.0, 0.0])])
+    with pytest.raises(UserError, match=r"those of another program; give|hold another model or optimizer than"):
+        resume(tmp_path, [weights()], {"--seed": 1}, per_rank=[tf.Variable([0.0, 0.0, 0.0])])
+
+
+@pytest.mark.usefixtures("alone")
+def test_variables_of_one_shape_that_changed_places_are_restored_by_their_names(tmp_path: Path) -> None:
+    write(tmp_path, [np.ones(2, np.float32), np.full(2, 2, np.float32)], {**METADATA, "names": ["key:0", "query:0"]})
+    query, key = tf.Variable([0.0, 0.0], name="query"), tf.Variable([0.0, 0.0], name="key")
+    resume(tmp_path, [query, key], {"--seed": 1})
+    assert (query.numpy().tolist(), key.numpy().tolist()) == ([2, 2], [1, 1])
+
+
+def test_two_variables_of_one_name_are_an_error_of_the_program(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a name of two variables: weights:0; a checkpoint keeps them by their names"):
+        resume(tmp_path, [weights(), weights()], {"--seed": 1})
+
+
+def test_names_that_differ_are_in_the_error() -> None:
+    given = {"dense/kernel": np.zeros((2, 3), np.float32), "dense/bias": np.zeros(3, np.float32)}
+    written = {"dense/bias": np.zeros(3, np.float32), "dense/kernel": np.zeros((2, 4), np.float32), "step": np.array(1)}
+    check_arrays(Path("out"), given, given)
+    with pytest.raises(UserError) as found:
+        check_arrays(Path("out"), given, written)
+    assert str(found.value) == (
+        "the checkpoints in out hold another model or optimizer than the script: dense/kernel is float32 of 2x3, and "
+        "float32 of 2x4 there; step is missing, and int64 of one value there; start the script that wrote them, or "
+        "give another output folder"
+    )
 
 
 @pytest.mark.usefixtures("alone")

@@ -57,7 +57,7 @@ def test_a_step_starts_before_the_result_of_the_one_before_is_read() -> None:
     for _ in range(3):
         steps.start(StepInput(()), waited=0.0)
     assert device.log == ["start 1", "start 2", "read 1", "start 3", "read 2"]
-    assert steps.finish()
+    steps.finish()
     assert device.log[-1] == "read 3"
     assert steps.losses.means == {"training": 2.0}
     assert steps.losses.weight == 3

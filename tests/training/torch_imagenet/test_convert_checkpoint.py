@@ -186,7 +186,7 @@ def test_the_padding_is_tensorflows_for_images_of_every_size() -> None:
     ],
 )
 def test_rejects_what_it_cannot_convert(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    content = {**METADATA, "world_size": 1, **change}
+    content = {**METADATA, "names": ["weights"], "world_size": 1, **change}
     checkpoint.save(tmp_path / "checkpoints", Checkpoint(step=2, arrays=[np.zeros(3, np.float32)], metadata=content))
     with pytest.raises(UserError, match=message):
         convert_checkpoint.main(["--from-dir", str(tmp_path), "--output-dir", str(tmp_path / "new")])
