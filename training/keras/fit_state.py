@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..runtime import ranks
 from ..runtime.distributed import say
-from ..runtime.user_loop import State, check_arrays
+from ..runtime.rank_checkpoint import check_arrays
+from ..runtime.user_loop import State
 from . import callback_states, model_state, random_states
 from .digests import digest
 from .packed import pack, unpack
