@@ -41,7 +41,7 @@ def capture(callbacks: Sequence[Any]) -> tuple[dict[str, NDArray[Any]], dict[str
 def changed(
     now: tuple[dict[str, NDArray[Any]], dict[str, Any]], before: tuple[dict[str, NDArray[Any]], dict[str, Any]]
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return what has changed between two results of `capture`.
+    """Return the attributes that have changed between two results of `capture`.
 
     What a user gives a callback does not change, so that a resumed run takes a new `patience`.
     """

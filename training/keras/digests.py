@@ -1,4 +1,4 @@
-"""Short numbers of the content of arrays, which tell whether two are the same without sending them."""
+"""Short numbers of the content of arrays, which show whether two are the same without sending them."""
 
 import hashlib
 from typing import Any
@@ -13,6 +13,6 @@ def digest(nested: Any) -> str:
     for array in tf.nest.flatten(nested):
         given = np.asarray(array)
         found.update(repr((given.shape, str(given.dtype))).encode())
-        # Strings have no bytes of their own.
+        # The bytes of strings are elsewhere.
         found.update(repr(given.tolist()).encode() if given.dtype.hasobject else np.ascontiguousarray(given).data)
     return found.hexdigest()

@@ -135,7 +135,7 @@ class Fit:
         self._loop.finish(self._capture, {"versions": tensorflow_ranks.versions()})
 
     def close(self) -> None:
-        """Let another `fit` take the folder; after an error, which Keras does not tell its callbacks."""
+        """Let another `fit` take the folder; after an error, of which its callbacks do not learn."""
         self._loop.close()
 
     def _begin(self) -> None:

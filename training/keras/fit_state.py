@@ -101,7 +101,7 @@ class FitState:
             self._warned = True
             say(
                 f"warning: {len(weights)} weights differ from rank to rank, such as {min(weights)}, so that each rank "
-                "trains a model of its own; give compile() an optimizer of hvd.DistributedOptimizer"
+                "trains another model; give compile() an optimizer of hvd.DistributedOptimizer"
             )
 
 

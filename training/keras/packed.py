@@ -22,7 +22,7 @@ def pack(arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> bytes
 
 
 def unpack(content: bytes) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return what `pack` was given."""
+    """Return the arrays and the values of `pack`."""
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
         written = json.loads(str(stored[_VALUES]))
         return {name: stored[f"array_{number}"] for number, name in enumerate(written["names"])}, written["values"]

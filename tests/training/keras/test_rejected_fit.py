@@ -1,4 +1,4 @@
-"""A `fit` that cannot resume exactly is refused, or says so, with what to do."""
+"""A `fit` that cannot resume exactly is rejected, or says so, with a way out."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ def _error(capsys: pytest.CaptureFixture[str], action: Any) -> str:
         ({"settings": {"rate": 1j}}, "'settings' is {'rate': 1j}, which JSON has not"),
     ],
 )
-def test_refuses_values(capsys: pytest.CaptureFixture[str], tmp_path: Path, given: Any, error: str) -> None:
+def test_rejects_values(capsys: pytest.CaptureFixture[str], tmp_path: Path, given: Any, error: str) -> None:
     assert _error(capsys, lambda: ResumeCallback(tmp_path, seed=1, **given)).startswith(error)
 
 
@@ -62,7 +62,7 @@ def test_refuses_values(capsys: pytest.CaptureFixture[str], tmp_path: Path, give
         ),
     ],
 )
-def test_refuses_data(capsys: pytest.CaptureFixture[str], tmp_path: Path, data: Any, error: str) -> None:
+def test_rejects_data(capsys: pytest.CaptureFixture[str], tmp_path: Path, data: Any, error: str) -> None:
     assert _error(capsys, lambda: fit(tmp_path, data=data)).startswith(error)
 
 
@@ -76,11 +76,11 @@ def test_refuses_data(capsys: pytest.CaptureFixture[str], tmp_path: Path, data: 
         ),
     ],
 )
-def test_refuses_a_fit(capsys: pytest.CaptureFixture[str], tmp_path: Path, options: Any, error: str) -> None:
+def test_rejects_a_fit(capsys: pytest.CaptureFixture[str], tmp_path: Path, options: Any, error: str) -> None:
     assert _error(capsys, lambda: fit(tmp_path, **options)).startswith(error)
 
 
-def test_refuses_a_second_fit_with_one_callback(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_rejects_a_second_fit_with_one_callback(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     resume, model = ResumeCallback(tmp_path, seed=1), make_model()
 
     def train() -> None:
@@ -91,7 +91,7 @@ def test_refuses_a_second_fit_with_one_callback(capsys: pytest.CaptureFixture[st
     assert error.startswith(f"the ResumeCallback of {tmp_path} was in a fit() before; give each fit() its own")
 
 
-def test_a_second_fit_has_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_a_second_fit_has_another_folder(tmp_path: Path) -> None:
     model = make_model()
     for phase in ("head", "all"):
         resume = ResumeCallback(tmp_path / phase, seed=1)
@@ -107,7 +107,7 @@ def test_a_second_fit_has_a_folder_of_its_own(tmp_path: Path) -> None:
         ({"model": lambda: make_model("sgd")}, "the checkpoints in "),
     ],
 )
-def test_refuses_the_checkpoints_of_another_run(
+def test_rejects_the_checkpoints_of_another_run(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, again: Any, error: str
 ) -> None:
     fit(tmp_path, kill_after=8, settings={"rate": 1})
@@ -115,7 +115,7 @@ def test_refuses_the_checkpoints_of_another_run(
     assert _error(capsys, lambda: fit(tmp_path, **options)).startswith(error)
 
 
-def test_refuses_ranks_that_train_alone(
+def test_rejects_ranks_that_train_alone(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(os.environ, "OMPI_COMM_WORLD_SIZE", "2")
