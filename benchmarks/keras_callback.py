@@ -1,0 +1,58 @@
+"""Measure the time that `ResumeCallback` takes of a step of 100 ms: `python -m benchmarks.keras_callback`.
+
+A step that waits, in place of one that computes, so that the work of the callback is all of the processor's.
+"""
+
+import statistics
+import tempfile
+import time
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from training.keras import ResumeCallback
+
+_STEP_SECONDS = 0.1
+_STEPS = 100
+_BATCH = 32
+
+
+class _Clock(tf.keras.callbacks.Callback):
+    """Counts the seconds of the callbacks' work at the end of each step."""
+
+    def __init__(self, resume: ResumeCallback) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+        inner = resume.on_train_batch_end
+
+        def timed(batch: int, logs: Any = None) -> None:
+            began = time.perf_counter()
+            inner(batch, logs)
+            self.seconds.append(time.perf_counter() - began)
+
+        resume.on_train_batch_end = timed
+
+
+def main() -> None:
+    """Train with the callback, and print what it took."""
+    with tempfile.TemporaryDirectory() as output:
+        resume = ResumeCallback(output, seed=1)
+        clock = _Clock(resume)
+        images = np.zeros((_STEPS * _BATCH, 32), "float32")
+        model = tf.keras.Sequential([tf.keras.layers.Dense(8), tf.keras.layers.Dense(1)])
+        model.compile("adam", "mse")
+        wait = tf.keras.callbacks.LambdaCallback(on_train_batch_begin=lambda *_: time.sleep(_STEP_SECONDS))
+        data = resume.batches(images, images[:, 0], batch_size=_BATCH)
+        model.fit(data, verbose=0, callbacks=[resume, wait])
+    # Without the first, which traces nothing, but looks for random operations in what was traced.
+    taken = clock.seconds[1:]
+    mean, median = statistics.mean(taken), statistics.median(taken)
+    print(
+        f"of {len(taken)} steps of {_STEP_SECONDS * 1000:.0f} ms: mean {mean * 1e3:.3f} ms "
+        f"({mean / _STEP_SECONDS:.2%}), median {median * 1e3:.3f} ms ({median / _STEP_SECONDS:.2%})"
+    )
+
+
+if __name__ == "__main__":
+    main()
