@@ -1,4 +1,4 @@
-"""A `fit` of several ranks under Horovod, which is killed and stopped, with the same ranks and with others."""
+"""A `fit` of several ranks, which is killed and stopped, with the same ranks and with others."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -41,3 +41,18 @@ def test_two_then_three_then_two_ranks_train_each_sample_once(launch: Callable[.
     counts = Counter(_samples(tmp_path))
     assert set(counts.values()) == {1}
     assert len(counts) == 120
+
+
+def test_two_ranks_of_a_strategy_that_are_killed_end_as_undisturbed_ones(
+    launch: Callable[..., Run], tmp_path: Path
+) -> None:
+    undisturbed, killed, script = tmp_path / "undisturbed", tmp_path / "killed", "tests.training.keras.strategy_fit"
+    for output, steps in ((undisturbed, "0"), (killed, "8"), (killed, "0")):
+        output.mkdir(exist_ok=True)
+        last = launch(2, "-m", script, output, steps, output=output)
+        assert (last.code == 0) == (steps == "0"), last.stderr
+    assert "samples into epoch 1: written by 2 ranks, now 2" in last.stdout
+    for rank in range(2):
+        with np.load(undisturbed / f"weights-{rank}.npz") as one, np.load(killed / f"weights-{rank}.npz") as two:
+            for name in one.files:
+                np.testing.assert_array_equal(one[name], two[name])
