@@ -17,6 +17,7 @@ TRAINING := .setup/training.done
 SCAN := .setup/scan.done
 DEPLOY := .setup/deploy.done
 TORCH := .setup/torch.done
+TORCH_CONFORMANCE := .setup/torch-conformance.done
 DOCS := .setup/docs.done
 
 # Programs of an environment contain the folder's path, which the first step has written.
@@ -53,6 +54,10 @@ $(TRAINING): setup/common.sh setup/training.sh setup/horovod.cmake requirements/
 # Beside the training side, whose Python it takes: it is of the version of the lock.
 $(TORCH): setup/common.sh setup/torch.sh requirements/torch.txt training/pods/torchrun.py | $(TRAINING)
 	@setup/torch.sh
+
+# In .venv-torch, which setup/torch.sh may create anew.
+$(TORCH_CONFORMANCE): setup/common.sh setup/torch_conformance.sh requirements/torch-conformance.txt $(TORCH)
+	@setup/torch_conformance.sh
 
 $(SCAN): setup/common.sh setup/scan.sh requirements/scan.txt | $(CDK)
 	@setup/scan.sh
@@ -91,11 +96,14 @@ TEST_CDK = python -m pytest --ignore=tests/training --ignore=tests/containers --
 test-cdk: $(CDK) ## Run the fast tests of stacks, constructs and workloads
 	@$(TEST_CDK)
 TEST_TRAINING = .venv-training/bin/python -m pytest tests/training --ignore=tests/training/mask_rcnn/long_runs \
-	--ignore=tests/training/torch_imagenet --dist loadfile
+	$(addprefix --ignore=tests/training/,lightning torch torch_imagenet transformers) --dist loadfile
 test-training: $(TRAINING) ## Run the fast tests of the training code
 	@$(TEST_TRAINING) -n 4 -m "not whole_run"
 test-runs: $(TRAINING) ## Convert and train, on two ranks; stop, kill and resume the programs
 	@$(TEST_TRAINING) -n 2 -m whole_run
+
+test-conformance: $(CDK) $(TRAINING) $(TORCH_CONFORMANCE) ## Kill scripts of Keras, Horovod and PyTorch, and write the table of verdicts (KILLS=200, SEED=7)
+	@python -m tests.conformance $(if $(KILLS),--kills "$$KILLS") $(if $(SEED),--seed "$$SEED")
 
 # Each suite of test-long is a target whose comment is its line in the list.
 SUITES := $(shell sed -n 's/^long-\([a-z-]*\):.*/\1/p' Makefile)
@@ -123,7 +131,8 @@ long-image: $(CDK) #: Build the image for GPUs from packages, and test it withou
 long-mask-rcnn: $(TRAINING) #: Kill, resume and evaluate tiny runs of Mask R-CNN on two ranks
 	@.venv-training/bin/python -m pytest tests/training/mask_rcnn/long_runs
 long-torch: $(TRAINING) $(TORCH) #: Train with PyTorch on two ranks, kill, stop and resume them; and its unit tests
-	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet --ignore=tests/training/torch_imagenet/long_runs
+	@.venv-torch/bin/python -m pytest tests/training/torch tests/training/torch_imagenet \
+		--ignore=tests/training/torch_imagenet/long_runs
 long-torch-elastic: $(CDK) $(TRAINING) $(TORCH) #: Lose and start nodes and stores of torchrun, c10d and etcd (needs root; etcd needs Debian)
 	@setup/etcd.sh
 	@.venv-torch/bin/python -m pytest tests/training/torch_imagenet/long_runs -rs
@@ -137,13 +146,14 @@ check: lint types scan audit docs test test-runs ## Everything that CI checks
 lint: $(CDK) ## Check style and formatting, and the Dockerfiles
 	@ruff check
 	@ruff format --check
-	@hadolint training/Dockerfile training/torch.Dockerfile training/cuda/base.Dockerfile workloads/training_workloads/project/Dockerfile
+	@hadolint training/Dockerfile training/torch.Dockerfile training/cuda/base.Dockerfile \
+		workloads/training_workloads/project/*/Dockerfile
 USER_TYPES := tests/test_public_types.py
 types: $(CDK) $(TRAINING) ## Check types: of the CDK side, of the training side with its interpreter, and those that users see
 	@mypy
 	@mypy --cache-dir .mypy_cache/training --follow-imports silent --python-executable .venv-training/bin/python \
 		--exclude '^benchmarks/(bare_vpc/|lint_recall|synth_time)' training tests/training tests/faults benchmarks \
-		workloads/training_workloads/project/train.py
+		workloads/training_workloads/project/horovod/train.py
 	@python -m pytest -q $(USER_TYPES)
 scan: $(CDK) $(SCAN) ## Scan templates and manifests: cdk-nag, cfn-lint, checkov
 	@echo && echo "==> scanning the templates of every configuration, and every manifest"
@@ -202,14 +212,16 @@ bench-roi-align: $(TRAINING) ## Compare ROI align and a step of Mask R-CNN with 
 sbom: $(CDK) ## Write bills of materials of wheel and images, CycloneDX, into dist/sbom/ (BUILD_ARGS="EFA_INSTALLER_VERSION=…")
 	@python -m scan.sbom $(addprefix --build-arg ,$(BUILD_ARGS))
 
-wheel: $(CDK) ## Build the library as a wheel into dist/
+wheel: $(CDK) ## Build the package and the library exact_resume as wheels into dist/
 	@python -m hatchling build -t wheel -d dist
+	@cd training && python -m hatchling build -t wheel -d ../dist
 
 snapshots: $(CDK) ## Update the snapshots; review the diff before you commit
 	@$(TEST_CDK) --snapshot-update
 
 lock: $(CDK) ## Compile the lock files, with hashes and without index addresses
 	@for group in mpi torch torch-cuda12 training; do $(LOCK) --group $$group -o requirements/$$group.txt; done
+	@$(LOCK) --group torch-conformance --constraint requirements/torch.txt -o requirements/torch-conformance.txt
 	@$(LOCK) --group dali --constraint requirements/training.txt -o requirements/dali.txt
 	@for group in cuda horovod; do $(LOCK) --group $$group --no-deps -o requirements/$$group.txt; done
 	@for group in deploy node scan uv; do $(LOCK) --universal --group $$group -o requirements/$$group.txt; done
@@ -228,6 +240,6 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary \
-	test test-cdk test-training test-runs test-long list-suites $(addprefix long-,$(SUITES)) check lint types scan audit advisories docs \
+	test test-cdk test-training test-runs test-conformance test-long list-suites $(addprefix long-,$(SUITES)) check lint types scan audit advisories docs \
 	pictures change-effects pod-types bench bench-synth bench-input bench-lint bench-scaling bench-accuracy bench-torch-scaling \
 	bench-torch-accuracy bench-gpu bench-roi-align train-shapes wheel sbom snapshots lock outdated clean help

@@ -1,6 +1,10 @@
 """The wheel of the library `exact_resume`, as a user's environment has it."""
 
 import ast
+import re
+import shlex
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -47,3 +51,21 @@ def is_there(installed: Path, name: str) -> bool:
 def test_the_wheel_is_typed_and_has_the_library_only(installed: Path) -> None:
     assert {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")} == {"exact_resume"}
     assert (installed / "exact_resume/py.typed").is_file()
+
+
+@pytest.mark.parametrize("dockerfile", ["training/Dockerfile", "training/torch.Dockerfile"])
+def test_the_images_install_the_library_without_an_index(dockerfile: str, root: Path, tmp_path: Path) -> None:
+    (command,) = re.findall(r"^RUN pip (install .* \./training) ", (root / dockerfile).read_text(), re.MULTILINE)
+    assert "--no-index" in command
+    words = [sys.executable, "-m", "pip", *shlex.split(command), "--quiet", "--target", str(tmp_path)]
+    subprocess.run(words, cwd=root, check=True)
+    program = (
+        "import exact_resume.runtime.user_loop, importlib.metadata; print(importlib.metadata.version('exact-resume'))"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    assert (tmp_path / "exact_resume/runtime/user_loop.py").is_file()
+
+
+@pytest.mark.parametrize("lock", ["training", "torch", "torch-cuda12"])
+def test_the_images_have_what_builds_the_library(lock: str, root: Path) -> None:
+    assert re.search(r"^hatchling==", (root / f"requirements/{lock}.txt").read_text(), re.MULTILINE)

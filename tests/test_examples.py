@@ -3,6 +3,7 @@
 The examples run in this process, as another interpreter and its Node.js take seconds to start.
 """
 
+import difflib
 import runpy
 from functools import partial
 from itertools import pairwise
@@ -123,3 +124,17 @@ def test_the_readme_shows_what_the_lint_says_of_the_broken_job(
     )
     # The page wraps the lines.
     assert " ".join(shown.split()) == " ".join(" ".join(said).split())
+
+
+@pytest.mark.parametrize(
+    ("page", "before", "after"),
+    [
+        ("own-job", "keras_before", "keras_after"),
+        ("own-job", "ddp_before", "ddp_after"),
+        ("from-horovod", "horovod_loop", "horovod_loop_in_ddp"),
+    ],
+)
+def test_a_page_shows_what_changes_in_a_script(page: str, before: str, after: str, root: Path) -> None:
+    texts = [(root / f"examples/own_job/{name}.py").read_text().splitlines() for name in (before, after)]
+    lines = difflib.unified_diff(*texts, "train.py", "train.py", n=1, lineterm="")
+    assert "\n".join(["```diff", *lines, "```"]) in (root / f"docs/{page}.md").read_text()

@@ -74,6 +74,7 @@ def test_torch_and_tensorflow_never_meet() -> None:
     of_torch, of_tensorflow = {"torch", "torchvision"}, {"tensorflow", "horovod"}
     found = {name: frameworks(name) for name in modules() if name.startswith("training.")}
     assert found["training.torch_imagenet.__main__"] == of_torch
+    assert found["training.torch.resumable_run"] == {"torch"}
     assert found["training.mask_rcnn.__main__"] == of_tensorflow
     # Its ranks import Horovod, or not.
     assert found["training.resnet50.__main__"] == {"tensorflow"}

@@ -8,7 +8,7 @@ import pytest
 
 LOCKS = [
     *("cdk", "cuda", "dali", "deploy", "docs", "horovod", "mpi", "node", "scan"),
-    *("torch", "torch-cuda12", "training", "uv"),
+    *("torch", "torch-conformance", "torch-cuda12", "training", "uv"),
 ]
 
 
@@ -29,14 +29,15 @@ def test_no_lock_names_an_index(name: str, root: Path) -> None:
     assert "-index" not in text
 
 
-def test_the_sites_generator_fits_into_the_environment_of_the_cdk_side(root: Path) -> None:
-    cdk, docs = (
+@pytest.mark.parametrize(("environment", "added"), [("cdk", "docs"), ("torch", "torch-conformance")])
+def test_a_lock_of_more_packages_fits_into_its_environment(environment: str, added: str, root: Path) -> None:
+    before, after = (
         dict(re.findall(r"^([\w.-]+)==(\S+)", (root / f"requirements/{name}.txt").read_text(), flags=re.M))
-        for name in ("cdk", "docs")
+        for name in (environment, added)
     )
-    shared = cdk.keys() & docs.keys()
+    shared = before.keys() & after.keys()
     assert shared
-    assert {name: docs[name] for name in shared} == {name: cdk[name] for name in shared}
+    assert {name: after[name] for name in shared} == {name: before[name] for name in shared}
 
 
 def test_the_npm_lock_has_hashes_and_no_address(root: Path) -> None:

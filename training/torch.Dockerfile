@@ -53,8 +53,10 @@ RUN useradd --uid 1000 --user-group --create-home --shell /bin/bash mpiuser
 
 WORKDIR /workspace
 COPY training/ training/
+# The library for scripts of users, `import exact_resume`: the same files, built here, because no package index has it.
 # In place of PyTorch's own, whose agents run what arrives over the network.
-RUN sed '1s|.*|#!/opt/venv/bin/python|' training/pods/torchrun.py > /opt/venv/bin/torchrun
+RUN pip install --no-cache-dir --no-index --no-build-isolation --no-deps ./training \
+    && sed '1s|.*|#!/opt/venv/bin/python|' training/pods/torchrun.py > /opt/venv/bin/torchrun
 
 # By number, so that Kubernetes can verify that it is not root.
 USER 1000:1000

@@ -1,28 +1,45 @@
-"""The training script of a project that `trainctl init` writes."""
+"""The projects that `trainctl init` writes pass their own test: killed, they resume exactly."""
 
-from collections.abc import Callable
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.training.mpirun import ROOT, Run
+from tests.training.mpirun import PATIENCE, ROOT
 
 pytestmark = pytest.mark.whole_run
 
-SCRIPT = ROOT / "workloads/training_workloads/project/train.py"
+PROGRAMS = ROOT / ".venv/bin"
 
 
-def test_two_ranks_train_and_one_resumes(launch: Callable[..., Run], tmp_path: Path) -> None:
-    options = ("--output-dir", tmp_path, "--epochs")
-    first = launch(2, SCRIPT, *options, "1", output=tmp_path)
-    second = launch(1, SCRIPT, *options, "2", output=tmp_path)
-    assert (first.code, second.code) == (0, 0), first.stderr + second.stderr
-    started, trained = first.stdout.splitlines()
-    resumed, trained_again = second.stdout.splitlines()
-    assert started.startswith("2 ranks x 32 images")
-    assert started.endswith("0 of 1 epochs done")
-    assert resumed.endswith("1 of 2 epochs done")
-    # About 0.5 after one epoch, and 0.8 after two.
-    assert trained.startswith("epoch 1: test loss ")
-    assert trained_again.startswith("epoch 2: test loss ")
-    assert float(trained_again.split()[-1]) > float(trained.split()[-1]) + 0.1
+@pytest.mark.parametrize(
+    ("framework", "environment"),
+    [
+        ("horovod", ".venv-training"),
+        ("keras", ".venv-training"),
+        ("pytorch", ".venv-torch"),
+        ("transformers", ".venv-torch"),
+    ],
+)
+def test_a_new_project_is_killed_and_resumes_exactly(framework: str, environment: str, tmp_path: Path) -> None:
+    if not (ROOT / environment / "bin/python").exists():
+        pytest.skip(f"{environment} is missing: make setup-training setup-torch")
+    if framework == "transformers" and not list((ROOT / environment).glob("lib/*/site-packages/transformers")):
+        pytest.skip(f"{environment} has no transformers")
+    subprocess.run([PROGRAMS / "trainctl", "init", "mine", "--framework", framework], cwd=tmp_path, check=True)
+    project, site = tmp_path / "mine", tmp_path / "site"
+    (project / environment).symlink_to(ROOT / environment)
+    # As its wheel, which the environments of this repository do not have.
+    site.mkdir()
+    (site / "exact_resume").symlink_to(ROOT / "training")
+    done = subprocess.run(
+        [PROGRAMS / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_training.py"],
+        cwd=project,
+        env={**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}", "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr

@@ -75,6 +75,7 @@ class Child:
     """The program that this process runs.
 
     Attributes:
+        pid: Its process number.
         code: Its exit code, or 128 plus the number of the signal that ended it; None while it runs.
     """
 
@@ -92,7 +93,7 @@ class Child:
         """
         self._before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
         try:
-            self._pid = _spawn(command, outputs, self._before)
+            self.pid = _spawn(command, outputs, self._before)
         except OSError as error:
             self.unblock_signals()
             if error.errno not in _NOT_A_PROGRAM:
@@ -121,12 +122,12 @@ class Child:
         # No other process gets its PID before its exit status is taken.
         with self._lock:
             if self.code is None:
-                os.kill(self._pid, number)
+                os.kill(self.pid, number)
 
     def reap(self) -> None:
         """Take the exit status of every child that has ended."""
         with self._lock, suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                if ended[0] == self._pid:
+                if ended[0] == self.pid:
                     code = os.waitstatus_to_exitcode(ended[1])
                     self.code = code if code >= 0 else SIGNAL_CODES - code

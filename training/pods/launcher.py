@@ -2,9 +2,10 @@
 
 python -m training.pods.launcher --restarts 10 --gpus 8 --efa 4 /etc/mpi/hostfile -- mpirun …
 
-Ranks that failed start again here, in the same pod and the same log. Exit code 2, the user's mistake, ends the job at
-once, as do workers that do not answer in time, a worker that the gate rejects, and a network that is not the EFA that
-the job requested. The cause of its end is the last line of the log and the container's termination message.
+Ranks that failed start again here, in the same pod and the same log, which names training that they repeat. Exit code
+2, the user's mistake, ends the job at once, as do workers that do not answer in time, a worker that the gate rejects,
+and a network that is not the EFA that the job requested. The cause of its end is the last line of the log and the
+container's termination message.
 
 Kubernetes ends a launcher with SIGTERM, at which mpirun would kill the ranks after a second. This program sends mpirun
 SIGUSR1 instead. mpirun forwards it to every rank; the ranks save a checkpoint and end, and then mpirun ends.
@@ -26,6 +27,7 @@ from training.pods.first_process import command_like
 from training.pods.job_end import Decided, JobEnd
 from training.pods.network_line import NetworkWatch
 from training.pods.ranks_attempt import Attempt
+from training.pods.repeated_training import Starts
 from training.pods.requested import Requested
 from training.runtime import mpirun_environment, options
 from training.runtime.command_line import positive_number, whole_number
@@ -79,7 +81,7 @@ def cost_cap(settings: Settings) -> CostCap | None:
     return CostCap(settings.max_cost, settings.usd_per_hour, file, lambda: list(hosts()))
 
 
-def run_ranks(settings: Settings, cap: CostCap | None) -> Attempt:
+def run_ranks(settings: Settings, cap: CostCap | None, starts: Starts) -> Attempt:
     """Run the launch command to its end; forward its output, and stop requests to its ranks."""
     slots = await_workers.read_hosts(settings.hostfile)
     network = NetworkWatch(nodes=len(slots), ranks=sum(slots.values()), efa=settings.efa)
@@ -89,8 +91,8 @@ def run_ranks(settings: Settings, cap: CostCap | None) -> Attempt:
     forwarded = signal.SIGUSR1 if name in _FORWARDS_SIGUSR1 else signal.SIGTERM
     command = _with_hosts(settings.command, slots)
     if cap is None:
-        return ranks_attempt.run(command, network, forwarded)
-    return ranks_attempt.run(command, network, forwarded, limit=cap.limit)
+        return ranks_attempt.run(command, network, forwarded, starts=starts)
+    return ranks_attempt.run(command, network, forwarded, limit=cap.limit, starts=starts)
 
 
 def _with_hosts(command: tuple[str, ...], slots: Mapping[str, int]) -> tuple[str, ...]:
@@ -125,7 +127,7 @@ def run_job(settings: Settings) -> int:
     Raises:
         JobEnd: The job has failed.
     """
-    restarts, started, cap = 0, False, cost_cap(settings)
+    restarts, started, cap, starts = 0, False, cost_cap(settings), Starts()
     while True:
         hosts = await_workers.wait(
             settings.hostfile,
@@ -141,7 +143,7 @@ def run_job(settings: Settings) -> int:
             cap.begin(hosts)
         if settings.gate == "yes":
             gate.check(hosts, settings.port, settings)
-        attempt = run_ranks(settings, cap)
+        attempt = run_ranks(settings, cap, starts)
         if attempt.stopped or (attempt.code == 0 and not attempt.not_efa):
             return attempt.code
         if cap and cap.is_reached:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from training.pods.first_process import Child
 from training.pods.network_line import NetworkWatch
 from training.pods.ranks_output import RanksOutput
+from training.pods.repeated_training import Starts
 
 # Ranks that do not end at SIGTERM.
 _KILL_SECONDS = 15.0
@@ -42,6 +43,7 @@ def run(
     forwarded: signal.Signals,
     watch: Callable[[Callable[[], None]], None] = lambda end_ranks: None,
     limit: Callable[[Callable[[], None], Callable[[], None]], AbstractContextManager[None]] = lambda *_: nullcontext(),
+    starts: Starts | None = None,
 ) -> Attempt:
     """Run the launch command to its end; forward its output, and stop requests to its ranks.
 
@@ -53,8 +55,10 @@ def run(
             first it sends SIGTERM, later SIGKILL.
         limit: Entered while the command runs, with a function that sends its ranks a stop request, and with the one
             that ends it.
+        starts: The starts before. Default: none.
     """
-    started = time.monotonic()
+    started, starts = time.monotonic(), starts or Starts()
+    starts.begin()
     asked: list[float] = []
 
     def end_ranks() -> None:
@@ -64,7 +68,7 @@ def run(
         elif asked[-1] - asked[0] > _KILL_SECONDS:
             program.send(signal.SIGKILL)
 
-    output = RanksOutput(network, end_ranks)
+    output = RanksOutput(starts, network, end_ranks)
     program = Child(command, output.ends)
     output.start()
     watch(end_ranks)

@@ -1,4 +1,7 @@
-"""The output of the ranks: forwarded unchanged and at once, and read for the network and the reason of a failure."""
+"""The output of the ranks: forwarded unchanged and at once, and read for what the user would look for in it.
+
+That is the network of the ranks, the reason of a failure, and whether ranks that restart repeat their training.
+"""
 
 import os
 import select
@@ -10,6 +13,7 @@ from dataclasses import dataclass, field
 
 from training.pods import failure_reason, first_process
 from training.pods.network_line import NetworkWatch
+from training.pods.repeated_training import Starts
 
 _PART = 65536
 _PAUSE_MILLISECONDS = 500
@@ -37,17 +41,20 @@ class RanksOutput:
     """The two streams of a launch command, from its start to its end.
 
     Attributes:
-        network: Reads the standard output.
+        starts: Reads both streams.
+        network: Reads the standard output; None where the network is not of interest.
         when_not_efa: Called, again and again, where something else than the requested EFA carries the gradients.
         ends: The file descriptors that the command writes to.
     """
 
-    network: NetworkWatch
-    when_not_efa: Callable[[], None]
+    starts: Starts
+    network: NetworkWatch | None = None
+    when_not_efa: Callable[[], None] = lambda: None
     ends: tuple[int, int] = field(init=False)
     _streams: tuple[_Stream, _Stream] = field(init=False)
     _kept: bytes = field(default=b"", init=False)
     _printed: bool = field(default=False, init=False)
+    _waiting: list[str] = field(default_factory=list, init=False)
     _unwatched: bool = field(default=False, init=False)
     _deadline: float | None = field(default=None, init=False)
     _thread: threading.Thread = field(init=False)
@@ -113,36 +120,49 @@ class RanksOutput:
         stream.open = bool(part) and _write(stream.target, part)
         if stream.open:
             stream.line = part.rpartition(b"\n")[2]
-            if stream is self._streams[0]:
-                self._watch(lambda: self.network.read(part))
-            else:
+            if stream is self._streams[1]:
                 self._kept = (self._kept + part)[-_KEPT:]
+            self._watch(lambda: self._read(stream, part))
         return stream.open
 
+    def _read(self, stream: _Stream, part: bytes) -> None:
+        self.starts.read(part, stream.target)
+        if self.network and stream is self._streams[0]:
+            self.network.read(part)
+
     def _watch(self, action: Callable[[], None]) -> None:
-        """Do a part of reading the network; its errors must not end this thread, or the ranks block on a full pipe."""
+        """Do a part of reading; its errors must not end this thread, or the ranks block on a full pipe."""
         if self._unwatched:
             return
         try:
             action()
         except Exception as error:
             self._unwatched = True
-            _write(self._streams[1].target, f"error: the network of the ranks is not known: {error!r}\n".encode())
+            _write(
+                self._streams[1].target,
+                f"error: the output of the ranks is no longer read, only forwarded: {error!r}\n".encode(),
+            )
 
     def _decide(self, *, ended: bool = False) -> None:
-        self.network.decide(ended=ended)
-        self._print_network()
-        if self.network.not_efa and not ended:
+        if line := self.starts.line():
+            self._waiting.append(line)
+        if self.network:
+            self.network.decide(ended=ended)
+            if self.network.line is not None and not self._printed:
+                self._printed = True
+                self._waiting.append(self.network.line)
+        not_efa = self.network is not None and self.network.not_efa
+        self._print_waiting(at_once=not_efa)
+        if not_efa and not ended:
             self.when_not_efa()
 
-    def _print_network(self) -> None:
-        if self.network.line is None or self._printed:
-            return
+    def _print_waiting(self, *, at_once: bool) -> None:
         out = self._streams[0]
         # Not within a line of the ranks; but a progress bar stays one for a long time, and an end needs its reason.
-        if not out.line or b"\r" in out.line or self.network.not_efa or not out.open:
-            self._printed = True
-            _write(out.target, b"\n" * bool(out.line) + f"{self.network.line}\n".encode())
+        if self._waiting and (not out.line or b"\r" in out.line or at_once or not out.open):
+            lines = "".join(f"{line}\n" for line in self._waiting)
+            self._waiting.clear()
+            _write(out.target, b"\n" * bool(out.line) + lines.encode())
 
 
 def _write(target: int, part: bytes) -> bool:

@@ -35,7 +35,7 @@ from training.pods.host_reports import KEY, PORT, Decision, Host
 from training.pods.network_line import NetworkWatch
 from training.pods.sagemaker_folders import ROOT, Folders, Hosts
 from training.pods.worker import adopt_orphans
-from training.runtime import options
+from training.runtime import mpirun_environment, options
 from training.runtime.command_line import whole_number
 from training.runtime.errors import USER_ERROR, UserError
 from training.runtime.options import option
@@ -172,8 +172,10 @@ def run_job(settings: Settings, folders: Folders) -> Decision:
                 return host.finish(USER_ERROR, str(error))
         if not host.wait_for_start():
             return host.finish()
-        os.environ.update(rank_variables(hosts))
         ranks = settings.processes_per_host
+        os.environ.update(rank_variables(hosts))
+        # For ranks that TensorFlow connects, without Horovod.
+        os.environ[mpirun_environment.HOSTS] = mpirun_environment.hosts_value(dict.fromkeys(hosts.names, ranks))
         network = NetworkWatch(nodes=len(hosts.names), ranks=ranks, efa=0)
         print(f"{hosts.name}: starts {ranks} of {ranks * len(hosts.names)} ranks", flush=True)
         attempt = ranks_attempt.run(launch_command(settings, hosts, program), network, signal.SIGTERM, host.watch)

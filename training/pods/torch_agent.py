@@ -5,6 +5,7 @@ python -m training.pods.torch_agent -- torchrun --nnodes 1:4 … --no-python pyt
 Torchrun starts ranks again whatever their exit codes are, and ends with 1. Here a rank that meets a user's error writes
 it into a file; this program then ends torchrun, and ends with code 2, at which the Job fails at once: a restart would
 repeat the error on all GPUs. So does a run that has cost as much as it may, after a stop request to its ranks.
+Ranks that torchrun starts again may repeat their training: a line in the log names it.
 Kubernetes ends a worker with SIGTERM, which torchrun forwards to the ranks.
 """
 
@@ -13,15 +14,20 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
-from contextlib import nullcontext
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import psutil
+
 from training.pods import job_end
 from training.pods.cost_cap import CostCap, OwnCostFile
 from training.pods.first_process import Child, command_like
+from training.pods.ranks_output import RanksOutput
+from training.pods.repeated_training import Starts
 from training.runtime import options
 from training.runtime.command_line import positive_number
 from training.runtime.errors import USER_ERROR, UserError
@@ -30,6 +36,9 @@ from training.runtime.torchrun_environment import USER_ERROR_FILE
 
 # Between two looks for the file. Torchrun takes longer to start ranks again.
 _PAUSE_SECONDS = 0.2
+
+# Between two looks for other ranks than before. New ones import PyTorch, and print nothing so soon.
+_LOOK_SECONDS = 2.0
 
 # Ranks that wait for the one with the error, which has ended, do not save anything: as the launcher of an MPIJob.
 _KILL_SECONDS = 15.0
@@ -71,10 +80,15 @@ def run(command: Sequence[str], reported: Path, cap: CostCap | None = None) -> i
     if cap:
         cap.begin(())
     os.environ[USER_ERROR_FILE] = str(reported)
-    ended, torchrun = threading.Event(), Child(command)
+    starts = Starts()
+    output = RanksOutput(starts)
+    ended, torchrun = threading.Event(), Child(command, output.ends)
+    output.start()
+    look = _restart_detector(torchrun, starts)
 
     def end_at_an_error() -> None:
         while not ended.wait(_PAUSE_SECONDS):
+            look()
             if reported.exists():
                 torchrun.send(signal.SIGTERM)
                 if not ended.wait(_KILL_SECONDS):
@@ -89,6 +103,7 @@ def run(command: Sequence[str], reported: Path, cap: CostCap | None = None) -> i
             torchrun.send(signal.SIGTERM)
     ended.set()
     watching.join()
+    output.finish()
     code = torchrun.code or 0
     if code and cap and cap.is_reached:
         raise cap.end(f"torchrun ended with exit code {code}")
@@ -96,6 +111,26 @@ def run(command: Sequence[str], reported: Path, cap: CostCap | None = None) -> i
         message = reported.read_text(encoding="utf-8")
         raise UserError(f"{message}. A restart would repeat it: cancel the job, fix it, submit it again")
     return code
+
+
+def _restart_detector(torchrun: Child, starts: Starts) -> Callable[[], None]:
+    """Return a function that looks for other ranks than before: torchrun does not print that it starts them again."""
+    starts.begin()
+    ranks, looked = frozenset[int](), time.monotonic()
+
+    def look() -> None:
+        nonlocal ranks, looked
+        if time.monotonic() - looked < _LOOK_SECONDS:
+            return
+        looked, found = time.monotonic(), frozenset[int]()
+        with suppress(psutil.Error):
+            found = frozenset(each.pid for each in psutil.Process(torchrun.pid).children())
+        # Torchrun may have a child that is no rank.
+        if found and ranks - found and len(found - ranks) >= len(found & ranks):
+            starts.begin()
+        ranks = found or ranks
+
+    return look
 
 
 def main(arguments: Sequence[str] | None = None, termination_log: Path = job_end.TERMINATION_LOG) -> int:

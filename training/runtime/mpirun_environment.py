@@ -1,4 +1,7 @@
-"""The ranks that mpirun has started, by the variables that it and the launcher set: no MPI is called."""
+"""The ranks that mpirun has started, by the variables that it and the launcher set: no MPI is called.
+
+On SageMaker there is no mpirun: its entry point starts the ranks, with the numbers that Horovod reads.
+"""
 
 import json
 import re
@@ -17,6 +20,7 @@ PORT = "TRAINING_PORT"
 _DEFAULT_PORT = 23456
 
 _PREFIX = "OMPI_COMM_WORLD_"
+_HOROVOD_PREFIX = "HOROVOD_"
 
 
 def hosts_value(slots: Mapping[str, int]) -> str:
@@ -57,14 +61,17 @@ def find(environment: Mapping[str, str]) -> MpirunRanks:
     Raises:
         UserError: The environment does not say where the ranks are.
     """
-    if "HOROVOD_RANK" in environment:
+    is_numbered = f"{_HOROVOD_PREFIX}RANK" in environment
+    # Horovodrun does not say where the ranks are.
+    if is_numbered and HOSTS not in environment:
         raise UserError(
             "'--strategy' is multiworker, but horovodrun has started this rank; give '--strategy horovod', which "
             "elastic jobs need, or start the ranks with mpirun"
         )
     names = ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")
+    prefix = _HOROVOD_PREFIX if is_numbered else _PREFIX
     rank, size, local_rank, local_size = (
-        int(environment.get(f"{_PREFIX}{name}", default)) for name, default in zip(names, "0101", strict=True)
+        int(environment.get(f"{prefix}{name}", default)) for name, default in zip(names, "0101", strict=True)
     )
     port, slots = _port(environment), _slots(environment, size=size, local_size=local_size)
     addresses = [f"{name}:{port + number}" for name, count in slots for number in range(count)]

@@ -99,7 +99,7 @@ class UserLoop:
         # Steps until the next exchange, and steps at the one before; the same on every rank.
         self._until_exchange, self._steps_before = 1, 0
         self._printed_at = -math.inf
-        self._save_at_end = False
+        self._save_due = False
 
     def begin(self) -> State | None:
         """Take the folder, and return the state of its newest checkpoint; None where it has none.
@@ -170,6 +170,7 @@ class UserLoop:
         waited: float = 0.0,
         ends_epoch: bool = False,
         steps: int = 1,
+        is_complete: bool = True,
     ) -> None:
         """Count a step of all ranks, or several that the framework runs as one, and save where that is due.
 
@@ -181,47 +182,49 @@ class UserLoop:
             waited: Seconds in which each step waited for its samples.
             ends_epoch: Whether it is the epoch's last, the same on every rank: `after_epoch` then saves, and stops.
             steps: Steps since the last call, the same on every rank.
+            is_complete: Whether `capture` returns all of the state, the same on every rank: not while gradients are
+                accumulated, so that what is due waits for the next complete step.
 
         Raises:
             Stopped: A rank got a stop request, and the state is saved.
         """
         watchdog.progress()
         seconds, self._ended = time.perf_counter() - self._ended, time.perf_counter()
-        save = False
         for _ in range(steps):
             self._throughput.step(self._batch_size if samples is None else samples, seconds / steps, waited)
             self.position = self.position.after_step(ranks.size(), self._batch_size)
-            save |= self._every.after_step(self.position.step)
+            self._save_due |= self._every.after_step(self.position.step)
+        self._clock.add(steps * self._batch_size * ranks.size())
         self._until_exchange -= steps
-        if ends_epoch:
-            self._save_at_end = save
-        elif save or self._until_exchange <= 0:
-            stop, due = self._exchange(losses)
-            if stop:
-                self._end(capture)
-            if save or due:
-                self._save(capture)
-            self.restart_clock()
+        if not ends_epoch and is_complete and (self._save_due or self._until_exchange <= 0):
+            self._save_or_stop(capture, losses)
 
-    def after_epoch(self, capture: Callable[[], State], metrics: Mapping[str, float]) -> None:
+    def after_epoch(
+        self, capture: Callable[[], State], metrics: Mapping[str, float], *, is_complete: bool = True
+    ) -> None:
         """Count an epoch of all ranks, print its line, and save where that is due.
 
         Args:
             capture: Returns the state; called on every rank where a checkpoint is due.
             metrics: Figures of the epoch by name, the same on every rank, such as `loss` and `val_accuracy`.
+            is_complete: As in `after_step`.
 
         Raises:
             Stopped: A rank got a stop request, and the state is saved.
         """
         self.position = self.position.after_epoch()
-        # The last steps count in the figures of the epoch.
-        stop, due = self._exchange(dict)
         self._note(metrics)
+        self._save_due |= self._every.after_epoch(self.position.epoch)
+        if is_complete:
+            self._save_or_stop(capture, dict)
+
+    def _save_or_stop(self, capture: Callable[[], State], losses: Callable[[], Mapping[str, float]]) -> None:
+        stop, due = self._exchange(losses)
         if stop:
             self._end(capture)
-        if self._save_at_end or due or self._every.after_epoch(self.position.epoch):
+        if self._save_due or due:
             self._save(capture)
-        self._save_at_end = False
+        self._save_due = False
         self.restart_clock()
 
     def finish(self, capture: Callable[[], State], results: Mapping[str, Any]) -> None:
@@ -260,7 +263,6 @@ class UserLoop:
         rows = ranks.current().rows(np.array(row, np.float64), "progress")
         # Rank zero's clock decides, so that all ranks save after the same step.
         due, self._until_exchange = bool(rows[0, 1]), max(1, int(rows[0, 2]))
-        self._clock.add(steps * self._batch_size * ranks.size())
         if steps:
             self._print(dict(zip(own, rows[:, 5:].mean(axis=0), strict=True)), rows[:, 3].sum(), rows[:, 4].max())
         return bool(rows[:, 0].any()), due

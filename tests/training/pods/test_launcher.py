@@ -172,8 +172,8 @@ def test_reports_an_input_error_without_a_traceback(
 # Without the pauses; the second number makes a stop request late enough not to count.
 WITHOUT_PAUSES = """
 import sys
-from training.pods import launcher
-launcher._FIRST_PAUSE_SECONDS, launcher._SOON_SECONDS = 0.01, {soon}
+from training.pods import launcher, repeated_training
+launcher._FIRST_PAUSE_SECONDS, launcher._SOON_SECONDS, repeated_training._LEAST_SECONDS = 0.01, {soon}, 0
 sys.exit(launcher.main())
 """
 

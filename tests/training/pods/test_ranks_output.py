@@ -11,8 +11,9 @@ import signal, sys
 from training.pods.first_process import Child
 from training.pods.network_line import NetworkWatch
 from training.pods.ranks_output import RanksOutput
+from training.pods.repeated_training import Starts
 
-output = RanksOutput(NetworkWatch(nodes=2, ranks=2, efa=0), lambda: None)
+output = RanksOutput(Starts(), NetworkWatch(nodes=2, ranks=2, efa=0))
 program = Child(sys.argv[1:], output.ends)
 output.start()
 while program.wait_for_stop_request():
@@ -76,7 +77,10 @@ def test_an_error_in_reading_the_network_does_not_hold_the_output() -> None:
     words = [sys.executable, "-c", program, "head", "-c", "1000000", "/dev/zero"]
     done = subprocess.run(words, capture_output=True, timeout=60)
     assert len(done.stdout) == 1_000_000
-    assert done.stderr == b"error: the network of the ranks is not known: KeyError('plugin')\n0 None \n"
+    assert (
+        done.stderr
+        == b"error: the output of the ranks is no longer read, only forwarded: KeyError('plugin')\n0 None \n"
+    )
 
 
 def test_the_network_is_named_after_the_line_and_not_in_it() -> None:

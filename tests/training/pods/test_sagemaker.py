@@ -152,6 +152,12 @@ def test_one_host_runs_its_ranks_with_the_hyperparameters(ml: Path) -> None:
     assert not (ml / "output/failure").exists()
 
 
+def test_ranks_that_tensorflow_connects_get_the_hosts(ml: Path) -> None:
+    assert (
+        "[1,0]<stdout>:localhost:2\n" in run(ml, "--processes-per-host", "2", "--", "printenv", "TRAINING_HOSTS").stdout
+    )
+
+
 def test_the_log_has_the_line_about_the_network(ml: Path) -> None:
     line = "host:7:27 [0] NCCL INFO Using network Socket"
     ended = run(ml, "--processes-per-host", "1", "--", "echo", line)

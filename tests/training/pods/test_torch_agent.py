@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.training.mpirun import PATIENCE
-from training.pods import torch_agent
+from training.pods import repeated_training, torch_agent
 from training.pods.cost_cap import OwnCostFile
 from training.runtime.torchrun_environment import USER_ERROR_FILE
 
@@ -93,6 +93,19 @@ def test_a_stop_request_reaches_torchrun(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output, errors) == (7, "stopped\n", "")
+
+
+def test_training_that_is_repeated_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch_agent, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(repeated_training, "_LEAST_SECONDS", 0.0)
+    monkeypatch.chdir(tmp_path)
+    ranks = "sleep 0.7; for epoch in 1 2 3; do echo epoch $epoch: loss 1; done; sleep 0.7; false"
+    assert torch_agent.main(["--", sys.executable, "-c", TORCHRUN, "0", "sh", "-c", ranks]) == 1
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.startswith("started again without a checkpoint, at epoch 1 as") for line in lines].count(True) == 2
+    assert [line for line in lines if not line.startswith("started")] == [f"epoch {n}: loss 1" for n in (1, 2, 3)] * 3
 
 
 def test_a_torchrun_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,16 @@ def test_the_ranks_of_one_machine_need_no_hosts() -> None:
     assert found.addresses == ("localhost:3000", "localhost:3001")
 
 
+def test_on_sagemaker_the_ranks_have_horovods_numbers() -> None:
+    numbers = {"RANK": "3", "SIZE": "4", "LOCAL_RANK": "1", "LOCAL_SIZE": "2"}
+    hosts = mpirun_environment.hosts_value({"algo-1": 2, "algo-2": 2})
+    found = mpirun_environment.find(
+        {f"HOROVOD_{name}": text for name, text in numbers.items()} | {"TRAINING_HOSTS": hosts}
+    )
+    assert (found.rank, found.local_rank, found.local_size) == (3, 1, 2)
+    assert found.addresses == ("algo-1:23456", "algo-1:23457", "algo-2:23456", "algo-2:23457")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -67,6 +67,24 @@ def undisturbed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[int]
     return numbers
 
 
+def test_what_is_due_waits_for_a_complete_state(tmp_path: Path) -> None:
+    loop = UserLoop(tmp_path, settings={}, batch_size=4, checkpoint_every=Every(2, "steps"))
+    loop.begin()
+    saved = []
+
+    def capture() -> State:
+        saved.append(loop.position.step)
+        return State(arrays={})
+
+    for complete in (True, False, False, True, False):
+        loop.after_step(capture, is_complete=complete)
+    loop.after_epoch(capture, {}, is_complete=False)
+    loop.after_step(capture, is_complete=True)
+    loop.close()
+    # The second step was due, and so was the fourth; the sixth is the first of the next epoch.
+    assert saved == [4, 6]
+
+
 def test_a_finished_run_says_so(undisturbed: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Script(tmp_path / "undisturbed").run()
     assert f"nothing to do: {tmp_path / 'undisturbed'} holds this run, finished\n" in capsys.readouterr().out

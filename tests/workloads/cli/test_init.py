@@ -12,7 +12,11 @@ import pytest
 
 from setup.source_tree import PROJECT
 from tests.workloads.cli.conftest import Command, names_in
-from training_workloads.cli.init_command import PROJECT_FILES
+from training_workloads.cli import init_command
+from training_workloads.cli.init_command import FRAMEWORKS, PROJECT_FILES
+
+# Of Horovod alone.
+HOROVOD = "requirements-horovod.txt"
 
 NAME_RULE = "give lower-case letters, digits and '-', a letter first and no '-' at the end, at most 63"
 PATH_RULE = (
@@ -40,13 +44,68 @@ def test_the_project_has_the_name_everywhere(command: Command, tmp_path: Path) -
 
 def test_every_file_of_the_template_is_written() -> None:
     written = {file.removeprefix(".") for file in PROJECT_FILES}
-    assert {path.name for path in PROJECT.iterdir() if path.is_file()} == written
+    assert {path.name for path in PROJECT.rglob("*.*") if path.is_file()} - {"training.md"} <= written
+    assert {path.name for path in PROJECT.iterdir() if path.is_dir() and path.name != "__pycache__"} == {
+        *FRAMEWORKS,
+        *(framework.folder for framework in FRAMEWORKS.values()),
+    }
 
 
 def test_an_empty_folder_becomes_the_project(command: Command, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     assert command("init", "mine/").code == 0
     assert (tmp_path / "mine/train.py").is_file()
+
+
+def files_of(framework: str) -> set[str]:
+    return set(PROJECT_FILES) - ({HOROVOD} if framework != "horovod" else set())
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_each_framework_has_its_script_job_image_and_readme(
+    framework: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, output, errors = command("init", "mine", "--framework", framework)
+    assert (code, errors) == (0, "")
+    texts = {path.name: path.read_text() for path in (tmp_path / "mine").iterdir()}
+    assert set(texts) == files_of(framework)
+    assert [line.split()[0].removeprefix("mine/") for line in output.splitlines()[:-2]] == [
+        file for file in PROJECT_FILES if file in texts
+    ]
+    assert [name for name, text in texts.items() if "my-" in text.replace("my-own", "")] == []
+    assert "from exact_resume." in texts["train.py"]
+    assert "exact-resume\n" in texts["requirements-training.txt"]
+    is_torch = FRAMEWORKS[framework].folder == "torch"
+    assert ("localhost/training-torch:latest" if is_torch else "localhost/training:latest") in texts["Dockerfile"]
+    assert f"trainctl image build --dockerfile {FRAMEWORKS[framework].dockerfile}`" in texts["README.md"]
+    assert "-m venv .venv-t" in texts["README.md"]
+    assert "<!--" not in texts["README.md"]
+    monkeypatch.setattr("sys.path", list(sys.path))
+    (tmp_path / "recipes.py").write_text(texts["recipes.py"])
+    assert command("render").code == 0
+    manifest = (tmp_path / "dist/jobs/mine.k8s.yaml").read_text()
+    assert ("kind: Job\n" if is_torch else "kind: MPIJob\n") in manifest
+    assert command("lint", "dist/jobs").out.startswith("0 errors, 0 warnings")
+
+
+def test_horovod_is_the_default_without_a_terminal(command: Command, tmp_path: Path) -> None:
+    command("init", "mine")
+    assert "import horovod.tensorflow.keras as hvd" in (tmp_path / "mine/train.py").read_text()
+
+
+def test_a_terminal_asks(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(init_command, "_is_terminal", lambda: True)
+    monkeypatch.setattr("click.prompt", lambda text, **given: "pytorch")
+    assert command("init", "mine").code == 0
+    assert "DistributedDataParallel" in (tmp_path / "mine/train.py").read_text()
+
+
+def test_rejects_another_framework(command: Command, tmp_path: Path) -> None:
+    message = "error: '--framework' is 'torch'; known: horovod, keras, pytorch, transformers\n"
+    code, _, errors = command("init", "mine", "--framework", "torch")
+    assert code == 2
+    assert errors.startswith("error: '--framework' is 'torch'; "), message
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -107,18 +166,22 @@ def test_the_project_has_the_packages_and_the_flags_of_this_repository(root: Pat
 
     groups = tomllib.loads((root / "pyproject.toml").read_text())["dependency-groups"]
     known = {*groups["training"], *groups["mpi"]}
-    assert packages("requirements-training.txt") <= known
+    own = packages("horovod/requirements-training.txt") - {"exact-resume"}
+    assert own <= known
     # Those of the other programs in `training/`, and of its tests.
-    others = {re.split(r"[^a-z0-9]", each)[0] for each in known - packages("requirements-training.txt")}
-    assert others == {"boto3", "matplotlib", "moto", "pycocotools", "pytest"}
-    assert packages("requirements-horovod.txt") == set(groups["horovod"])
-    context, own = (json.loads((folder / "cdk.json").read_text()) for folder in (root, PROJECT))
-    assert {**context, "app": "python app.py"} == own
+    others = {re.split(r"[^a-z0-9]", each)[0] for each in known - own}
+    assert others == {"boto3", "hatchling", "matplotlib", "moto", "pycocotools", "pytest"}
+    assert packages("keras/requirements-training.txt") < packages("horovod/requirements-training.txt")
+    assert packages("horovod/requirements-horovod.txt") == set(groups["horovod"])
+    for framework in ("pytorch", "transformers"):
+        assert {"exact-resume", "numpy", groups["torch"][1]} <= packages(f"{framework}/requirements-training.txt")
+    context, flags = (json.loads((folder / "cdk.json").read_text()) for folder in (root, PROJECT))
+    assert {**context, "app": "python app.py"} == flags
 
 
 def test_renders_the_recipes_of_the_folder(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.path", list(sys.path))
-    (tmp_path / "recipes.py").write_text((PROJECT / "recipes.py").read_text())
+    (tmp_path / "recipes.py").write_text((PROJECT / "tensorflow/recipes.py").read_text())
     code, output, errors = command("render")
     assert (code, output) == (0, "dist/jobs/my-project.k8s.yaml\n")
     assert errors == (

@@ -180,6 +180,27 @@ def test_the_newest_line_counts_where_the_ranks_were_started_again(
     assert program("status", "digits").out.splitlines()[2] == tcp
 
 
+def test_ranks_that_repeat_their_training_are_a_hint(
+    program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
+) -> None:
+    from training.pods.repeated_training import Starts
+
+    clock = iter([0.0, *[2460.0] * 9])
+    starts, epochs = Starts(lambda: next(clock)), b"Epoch 1/9\nEpoch 2/9\nEpoch 3/9\n"
+    for _ in range(2):
+        starts.begin()
+        starts.read(epochs, 1)
+    line = starts.line()
+    assert line
+    cluster.add(mpi_job("digits", "Running"))
+    cluster.add(pod("digits-launcher-a", "launcher"))
+    cluster.logs["digits-launcher-a"] = launcher_log("Epoch 1/9", line, "Epoch 2/9")
+    assert json.loads(program("status", "digits", "--json").out)["hints"] == [
+        "after their last start the ranks began again, without a checkpoint, and repeat 41 minutes of training: the "
+        "program has to save its state and to resume; docs/exact-resume.md shows how"
+    ]
+
+
 def test_only_the_beginning_of_a_long_log_is_read(
     program: Program, cluster: FakeCluster, mpi_job: MpiJob, pod: MakePod
 ) -> None:

@@ -48,7 +48,8 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 def compared(folders: tuple[Path, Path]) -> dict[str, Any]:
     undisturbed, killed = (Life(name=folder.name, folder=folder) for folder in folders)
-    return compare(sys.executable, undisturbed, killed)
+    (found,) = compare(sys.executable, undisturbed, [killed])
+    return found
 
 
 @pytest.mark.parametrize("name", FORMATS)

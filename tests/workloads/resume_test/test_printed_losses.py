@@ -41,3 +41,19 @@ def test_ranks_are_in_their_own_epochs() -> None:
     lines = ["rank  0 | Epoch 1/2", "rank  1 | Epoch 2/2", "rank  0 | 3/4 - loss: 1.0", "rank  1 | 3/4 - loss: 2.0"]
     found = [(each.rank, each.place) for each in printed_losses(lines)]
     assert found == [("rank 0, ", "epoch 1, step 3, loss"), ("rank 1, ", "epoch 2, step 3, loss")]
+
+
+@pytest.mark.parametrize(
+    ("line", "redrawn"),
+    [
+        ("rank  0 | step 3 loss=0.5", False),
+        ("rank  0 | Epoch 1: 3/4 [loss=0.5]\r", True),
+        # Of torchrun, which makes a line of each drawing.
+        ("rank  0 | Epoch 1:  75%|███▌  | 3/4 [00:01<00:00, 3.0it/s, loss=0.5]", True),
+        ("rank  0 | Epoch 1: 100%|█████| 4/4 [00:01<00:00, 3.0it/s, loss=0.5]", False),
+        ("rank  0 | 3/4 [=====>...] - ETA: 0s - loss: 0.5", True),
+        ("rank  0 | 4/4 [=========] - 0s 1ms/step - loss: 0.5 - val_loss: 0.5", False),
+    ],
+)
+def test_what_a_bar_draws_over_is_known(line: str, redrawn: bool) -> None:
+    assert {each.is_redrawn for each in printed_losses([line])} == {redrawn}

@@ -23,6 +23,26 @@ def test_a_copy_has_the_program_and_its_data_alone(tmp_path: Path) -> None:
     assert (copy / "link").is_symlink()
 
 
+def test_the_next_run_takes_over_what_a_run_has_not_changed(tmp_path: Path) -> None:
+    source, first, second = tmp_path / "source", tmp_path / "first", tmp_path / "second"
+    (source / "data").mkdir(parents=True)
+    for name in ("data/large", "state", "removed"):
+        (source / name).write_text("of the source")
+    working_copy.copy_folder(source, first)
+    copied = working_copy.states(first)
+    data = (first / "data/large").stat().st_ino
+    (first / "state").write_text("of the first run")
+    (first / "removed").unlink()
+    working_copy.hand_on(first, copied, second)
+    working_copy.copy_folder(source, second)
+    assert (second / "data/large").stat().st_ino == data
+    assert {name: (second / name).read_text() for name in ("state", "removed")} == dict.fromkeys(
+        ("state", "removed"), "of the source"
+    )
+    # What it has written stays, to be compared.
+    assert [path.name for path in first.rglob("*") if path.is_file()] == ["state"]
+
+
 def test_a_folder_that_fills_the_disk_is_rejected(tmp_path: Path) -> None:
     with (tmp_path / "data.bin").open("wb") as file:
         file.truncate(3 * 1024**3)

@@ -1,6 +1,7 @@
 """However a run ends, none of its processes remains. The launchers here are small programs that behave like mpirun."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from training_workloads.run_local import process_family
+from training_workloads.run_local import process_family, supervisor
 from training_workloads.run_local.supervisor import Ending, exit_code, supervise, what_ended_it
 
 # Starts two ranks, each in a separate session as mpirun does, of which one ignores SIGTERM, and prints their PIDs.
@@ -103,6 +104,41 @@ def test_the_rank_that_ended_the_run_is_named() -> None:
     words = "prterun noticed that process rank 1 with PID 9 on node vm exited on\\nsignal 9 (Killed)."
     ending = run(f"import sys; print('{words}', file=sys.stderr); raise SystemExit(137)")
     assert ending == Ending(code=137, reason="rank 1 was ended by SIGKILL; no rank runs any more")
+
+
+# As mpirun, it ends when no process holds the output of its rank open.
+WAITS_FOR_OUTPUT = """
+import os, subprocess
+ours, rank = os.pipe()
+subprocess.run(["sh", "-c", "sleep 600 &"], stdout=rank, stderr=rank)
+os.close(rank)
+os.read(ours, 1)
+"""
+
+
+def test_what_a_rank_has_left_running_is_named_and_then_ended(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, seconds in (("_LOOK_SECONDS", 0.1), ("_SILENT_SECONDS", 0.3), ("_LEFT_BEHIND_SECONDS", 2.0)):
+        monkeypatch.setattr(supervisor, name, seconds)
+    assert run(WAITS_FOR_OUTPUT) == Ending(code=0, reason=None)
+    waits, ends = capfd.readouterr().err.splitlines()
+    assert re.fullmatch(
+        r"run-local: every rank has ended, and mpirun waits for process \d+ \(sleep 600\), which a rank has left "
+        r"running; it is ended in \d s; end it in the program, or start it with stdout=subprocess.DEVNULL and .*",
+        waits,
+    )
+    assert re.fullmatch(r"run-local: ends process \d+ \(sleep 600\), 2 s after the last rank", ends)
+
+
+def test_what_a_running_rank_has_started_is_not_named(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, seconds in (("_LOOK_SECONDS", 0.1), ("_SILENT_SECONDS", 1.0), ("_LEFT_BEHIND_SECONDS", 1.0)):
+        monkeypatch.setattr(supervisor, name, seconds)
+    text = "import subprocess; subprocess.run(['sh', '-c', '(sleep 600 &); sleep 2.5'])"
+    assert run(text) == Ending(code=0, reason=None)
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.usefixtures("hurried")

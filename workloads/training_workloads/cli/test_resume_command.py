@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from training_workloads.resume_test.resume_test import test_resume as run_test
 from training_workloads.resume_test.verdict import Judged, Verdict
 from training_workloads.resume_test.working_copy import fits_into_copies, is_of_a_test, mark
 from training_workloads.run_local.run_target import is_script
-from training_workloads.run_local.runner import default_environment, planned
+from training_workloads.run_local.runner import check_run, default_environment, planned
 from training_workloads.terminal import print_raw, say
 from training_workloads.validation import InputError, Problem, Problems, at_least, check, enforce
 
@@ -84,15 +85,17 @@ def _program(
         InputError: There is no such program, or its environment lacks something.
     """
     here, script = Path.cwd(), is_script(file)
-    with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
-        run, _, _ = planned(file, Path(scratch), Path(scratch), ranks, arguments)
-    venv = (Path(environment) if environment else default_environment(run.launcher)).absolute()
     if script and not Path(os.path.abspath(file)).is_relative_to(here):
         fix = "go to its folder: each run gets a copy of the current one"
         raise InputError(Problem(path=("file",), given=file, allowed="it is not in the current folder", fix=fix))
     if script and volumes:
         fix = "omit it; a script has a copy of the current folder"
         raise InputError(Problem(path=("volumes",), given=volumes, allowed="only a job has volumes", fix=fix))
+    with tempfile.TemporaryDirectory(prefix="plan-") as scratch:
+        run, _, _ = planned(file, Path(scratch), Path(scratch), ranks, arguments)
+        venv = (Path(environment) if environment else default_environment(run.launcher)).absolute()
+        # Before anything starts: what it finds is for this command to say.
+        check_run(run, Path(scratch), venv)
     if results.exists():
         shutil.rmtree(results)
     results.mkdir(parents=True)
@@ -106,8 +109,9 @@ def _program(
         folder=folder,
         results=results,
         ranks=ranks,
+        environment=venv,
+        stop_signal=signal.SIGUSR1 if run.launcher == "mpirun" else signal.SIGTERM,
         arguments=arguments,
-        options=("--environment", str(venv)),
     )
     return program, str(venv / "bin" / "python")
 
@@ -123,17 +127,17 @@ def _is_ours(results: Path) -> Problems:
 
 
 def _print(report: Report) -> None:
-    kills = sum(start.disturbance is not None for life, _ in report.lives.values() for start in life.starts)
+    took = f"{report.took_effect}{f' of {report.kills}' * (report.took_effect < report.kills)}"
     losses = sum(each.is_loss for each in report.undisturbed.starts[-1].losses)
     compared = max(judged.compared for _, judged in report.lives.values())
     say(
         f"undisturbed: {report.undisturbed.seconds:.0f} s, {_counted(losses, 'printed loss', 'es')}, "
         f"{_counted(compared, 'array')} in its files",
-        f"disturbances: {kills} in {_counted(len(report.lives), 'run')}, seed {report.seed}",
+        f"disturbances: {took} in {_counted(len(report.lives), 'run')}, seed {report.seed}",
     )
     for name, (life, judged) in report.lives.items():
         say(f"{name}: {judged.verdict}, {_counted(len(life.starts), 'start')}{_details(judged)}")
-    say(*(f"why: {why}" for why in report.reasons))
+    say(*(f"why: {why}" for why in report.reasons), *(f"note: {note}" for note in report.notes))
     say(f"{report.program.target}: {report.verdict}; the runs are in {report.program.results}")
 
 

@@ -108,6 +108,7 @@ class Evidence:
         suspend: Whether a queue or a user wants it suspended.
         warnings: The warnings about it, oldest first.
         undecodable: MPIJobs that stop the operator, where that matters.
+        repeated: How much training its ranks have repeated after their last start, such as "41 minutes".
     """
 
     job: JobSummary
@@ -117,6 +118,7 @@ class Evidence:
     suspend: bool = False
     warnings: tuple[JobWarning, ...] = ()
     undecodable: Undecodable = field(default_factory=Undecodable)
+    repeated: str | None = None
 
     @property
     def pods(self) -> tuple[PodSummary, ...]:
@@ -209,6 +211,16 @@ def gpus_out_of_reach(evidence: Evidence) -> str | None:
     for pattern, cause in _OF_THE_AMI.items():
         for pod, _ in evidence.waiting_pods(pattern):
             return f"{pod.name} on {pod.node or 'its node'} {cause}"
+    return None
+
+
+def began_again(evidence: Evidence) -> str | None:
+    """The ranks restarted, and the program does not resume."""
+    if evidence.repeated:
+        return (
+            f"after their last start the ranks began again, without a checkpoint, and repeat {evidence.repeated} of "
+            "training: the program has to save its state and to resume; docs/exact-resume.md shows how"
+        )
     return None
 
 
@@ -318,6 +330,7 @@ RULES: tuple[Callable[[Evidence], str | None], ...] = (
     gpus_out_of_reach,
     out_of_memory,
     evicted,
+    began_again,
     image_not_pulled,
     claim_not_bound,
     too_few_devices,

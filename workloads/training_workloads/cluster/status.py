@@ -14,7 +14,7 @@ from training_workloads.cluster.jobs import ClusterJob, find_job
 from training_workloads.cluster.logs import launcher_lines, read_network
 from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.api import PREDICTION_ANNOTATION
-from training_workloads.mpijob.programs import COST_LINE, PROGRESS_SPEED
+from training_workloads.mpijob.programs import BEGAN_AGAIN_LINE, COST_LINE, PROGRESS_SPEED
 
 __all__ = ["JobCost", "JobReport", "JobSpeed", "report_job"]
 
@@ -103,17 +103,17 @@ def report_job(cluster: Cluster, name: str, read_ended_nodes: ReadEndedNodes) ->
     """
     job = find_job(cluster, name)
     warnings = job_warnings(cluster, job)
-    speed, cost = _printed(cluster, job)
+    printed = _printed(cluster, job)
     return JobReport(
         job=job.summary,
         launchers=job.launchers,
         workers=job.workers,
         network=read_network(cluster, job),
-        speed=_speed(job, speed),
-        cost=cost,
+        speed=_speed(job, printed.speed),
+        cost=printed.cost,
         warnings=warnings[-_LAST_WARNINGS:],
         ended_nodes=_ended_nodes(cluster, job, read_ended_nodes)[-_LAST_ENDED_NODES:],
-        hints=_hints(cluster, job, warnings),
+        hints=_hints(cluster, job, warnings, printed.repeated),
     )
 
 
@@ -122,7 +122,9 @@ def _ended_nodes(cluster: Cluster, job: ClusterJob, read: ReadEndedNodes) -> tup
     return read(nodes) if nodes else ()
 
 
-def _hints(cluster: Cluster, job: ClusterJob, warnings: tuple[JobWarning, ...]) -> tuple[str, ...]:
+def _hints(
+    cluster: Cluster, job: ClusterJob, warnings: tuple[JobWarning, ...], repeated: str | None
+) -> tuple[str, ...]:
     # A job that succeeded needs no hint, whatever happened before.
     if job.summary.state == SUCCEEDED:
         return ()
@@ -133,6 +135,7 @@ def _hints(cluster: Cluster, job: ClusterJob, warnings: tuple[JobWarning, ...]) 
         has_run=job.has_run,
         suspend=job.suspend,
         warnings=warnings,
+        repeated=repeated,
     )
     if evidence.waits_for_the_operator:
         evidence = replace(evidence, undecodable=find_undecodable(cluster))
@@ -140,6 +143,21 @@ def _hints(cluster: Cluster, job: ClusterJob, warnings: tuple[JobWarning, ...]) 
 
 
 _Speed = tuple[datetime | None, float]
+
+
+@dataclass(kw_only=True, slots=True)
+class _Printed:
+    """What the last lines of the newest launcher's log show.
+
+    Attributes:
+        speed: The newest speed.
+        cost: The newest cost.
+        repeated: How much training the ranks have repeated after their last start.
+    """
+
+    speed: _Speed | None = None
+    cost: JobCost | None = None
+    repeated: str | None = None
 
 
 def _speed(job: ClusterJob, found: _Speed | None) -> JobSpeed | None:
@@ -151,16 +169,18 @@ def _speed(job: ClusterJob, found: _Speed | None) -> JobSpeed | None:
     return JobSpeed(images_per_second=speed, at=at, predicted_images_per_second=predicted)
 
 
-def _printed(cluster: Cluster, job: ClusterJob) -> tuple[_Speed | None, JobCost | None]:
-    """Return the speed and the cost in the newest launcher's log."""
-    speed, cost = None, None
+def _printed(cluster: Cluster, job: ClusterJob) -> _Printed:
+    """Return the findings in the newest launcher's log."""
+    printed = _Printed()
     for time, text in launcher_lines(cluster, job, {"tailLines": str(_LAST_LINES)}):
         if match := PROGRESS_SPEED.search(text):
-            speed = moment(time), _number(match["speed"])
+            printed.speed = moment(time), _number(match["speed"])
+        elif match := BEGAN_AGAIN_LINE.fullmatch(text):
+            printed.repeated = match["repeated"]
         elif match := COST_LINE.fullmatch(text):
             usd, most, rate = (_number(match[name]) for name in ("usd", "most", "rate"))
-            cost = JobCost(usd=usd, most=most, usd_per_hour=rate, at=moment(time))
-    return speed, cost
+            printed.cost = JobCost(usd=usd, most=most, usd_per_hour=rate, at=moment(time))
+    return printed
 
 
 def _number(text: str) -> float:

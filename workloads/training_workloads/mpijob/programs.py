@@ -6,6 +6,7 @@
 import re
 
 __all__ = [
+    "BEGAN_AGAIN_LINE",
     "CLASS_FOLDERS",
     "COST_LINE",
     "DIGITS",
@@ -83,6 +84,9 @@ PROGRESS_SPEED = re.compile(
 
 #: The launcher's line about the cost of a run with a cap.
 COST_LINE = re.compile(r"cost: \$(?P<usd>[\d,.]+) of \$(?P<most>[\d,.]+), at \$(?P<rate>[\d,.]+) an hour")
+
+#: The line about ranks that have started again and repeat their training, of the launcher and of torchrun's agent.
+BEGAN_AGAIN_LINE = re.compile(r"started again without a checkpoint, (?P<where>.+); (?P<repeated>.+) are repeated: .*")
 
 #: How the line of a program with its results begins: the numbers of results.json, as JSON.
 RESULTS_LINE = "results: "

@@ -1,10 +1,11 @@
 """Compare the arrays in the files of two runs; runs in the environment of the program, which can read its files.
 
-usage: python array_differences.py FOLDER OTHER
+usage: python array_differences.py FOLDER OTHER...
 
-Prints one JSON document: for each file that has arrays in either folder, by its path inside it, the names of its
-arrays, and for each array that differs the largest difference of two elements; `null` where there is none, as for
-another shape. Imports nothing of this library: the environment does not have it.
+Prints one JSON document, a list with an entry for each other folder: for each file that has arrays in either of the
+two, by its path inside it, the names of its arrays, and for each array that differs the largest difference of two
+elements; `null` where there is none, as for another shape. Imports nothing of this library: the environment does not
+have it.
 """
 
 import io
@@ -149,10 +150,16 @@ def _compared(own: _Arrays, other: _Arrays) -> dict[str, float | None]:
     return differ
 
 
-def main(folder: str, other: str) -> None:
-    """Compare two folders, and print what differs."""
-    first, second = _readable(Path(folder)), _readable(Path(other))
-    compared = {
+def main(folder: str, *others: str) -> None:
+    """Compare a folder with each of others, and print what differs."""
+    first = _readable(Path(folder))
+    compared = [_files(first, _readable(Path(other))) for other in others]
+    print()
+    print(json.dumps(compared))
+
+
+def _files(first: dict[str, _Arrays], second: dict[str, _Arrays]) -> dict[str, Any]:
+    return {
         name: {
             "in": [name in first, name in second],
             "arrays": sorted(first.get(name) or second[name]),
@@ -160,8 +167,6 @@ def main(folder: str, other: str) -> None:
         }
         for name in sorted(first.keys() | second.keys())
     }
-    print()
-    print(json.dumps(compared))
 
 
 if __name__ == "__main__":

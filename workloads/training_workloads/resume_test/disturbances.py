@@ -1,58 +1,99 @@
-"""Disturbances of a run, at moments that follow from a seed."""
+"""Disturbances of a run: what happens to it, and when, as a seed draws them."""
 
-import contextlib
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-import psutil
+__all__ = ["Disturbance", "Kind", "Moment", "drawn"]
 
-from training_workloads.resume_test.observed_start import ObservedStart
+# More disturbances in one life save undisturbed ends, and say less about each.
+_OF_A_LIFE = 6
 
-__all__ = ["Disturbance", "disturbances"]
 
-_LAUNCHER = -1
+class Kind(StrEnum):
+    """What happens. The values are the words of the report."""
+
+    RANK_KILLED = "SIGKILL to rank {rank}"
+    """As when a process is killed for its memory."""
+    ALL_KILLED = "SIGKILL to every process"
+    """As when the machine loses its power."""
+    LAUNCHER_KILLED = "SIGKILL to the launcher"
+    STOP = "stop request ({signal} to the launcher)"
+    """As a job's launcher gets it before its pod is removed: SIGUSR1 to mpirun, which forwards it, else SIGTERM."""
+    RANK_STOPPED = "SIGTERM to rank {rank}"
+    """As an eviction of one pod."""
+    RANK_LOST = "rank {rank} lost (SIGSTOP, then SIGKILL to every process)"
+    """As when a node no longer answers: the other ranks wait for it, until all are ended."""
+
+    @property
+    def is_request(self) -> bool:
+        """Whether a program can ignore it, or save before it ends."""
+        return self in (Kind.STOP, Kind.RANK_STOPPED)
+
+
+class Moment(StrEnum):
+    """When it happens."""
+
+    BEFORE_THE_FIRST_STEP = "before its first loss"
+    BETWEEN_STEPS = "between two losses"
+    WHILE_WRITING = "while it writes a file"
+    END_OF_AN_EPOCH = "at the end of an epoch"
+
+
+# Of 20 disturbances.
+_KINDS = {
+    Kind.RANK_KILLED: 8,
+    Kind.ALL_KILLED: 3,
+    Kind.LAUNCHER_KILLED: 2,
+    Kind.STOP: 3,
+    Kind.RANK_STOPPED: 2,
+    Kind.RANK_LOST: 2,
+}
+_MOMENTS = {
+    Moment.BETWEEN_STEPS: 10,
+    Moment.WHILE_WRITING: 4,
+    Moment.END_OF_AN_EPOCH: 4,
+    Moment.BEFORE_THE_FIRST_STEP: 2,
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Disturbance:
-    """A signal to one process of a run."""
+    """A disturbance.
 
-    rank: int
-    """Whom it hits; -1 for the launcher."""
-    number: signal.Signals
-    """SIGKILL as when a process or a node is lost, SIGTERM as a stop request of Spot or an eviction."""
-    delay: float
-    """Part of an undisturbed training, from its first printed loss on."""
-
-    @property
-    def what(self) -> str:
-        """The disturbance in words."""
-        whom = "the launcher" if self.rank == _LAUNCHER else f"rank {self.rank}"
-        return f"{self.number.name} to {whom}"
-
-    def inject(self, start: ObservedStart) -> bool:
-        """Send the signal, and return whether the process still ran."""
-        process = start.launcher() if self.rank == _LAUNCHER else start.rank(self.rank)
-        if process is None:
-            return False
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.send_signal(self.number)
-            return True
-        return False
-
-
-def disturbances(number: int, ranks: int, seed: int) -> Iterator[Disturbance]:
-    """Yield so many disturbances: of ten six kill a rank, two the launcher, and two are stop requests.
-
-    More of them come early than late: a program that saves once an epoch loses most of them, and still gets to its end.
+    Attributes:
+        kind: What happens.
+        rank: Whom it hits, where it is one rank.
+        moment: When it happens.
+        share: How far the training is then: from 0, its first printed loss, to 1, its last one.
+        part: How far the next step is then, from 0 to 1.
     """
+
+    kind: Kind
+    rank: int
+    moment: Moment
+    share: float
+    part: float
+
+    def described(self, stop: signal.Signals) -> str:
+        """Return it in words, with the signal of a stop request."""
+        return self.kind.format(rank=self.rank, signal=stop.name)
+
+
+def drawn(number: int, ranks: int, seed: int) -> list[Sequence[Disturbance]]:
+    """Return so many disturbances, those of each life in the order of the training."""
     draw = random.Random(seed)
-    for _ in range(number):
-        kind = draw.random()
-        yield Disturbance(
-            rank=_LAUNCHER if 0.6 <= kind < 0.8 else draw.randrange(ranks),
-            number=signal.SIGTERM if kind >= 0.8 else signal.SIGKILL,
-            delay=draw.random() ** 2,
+    all_of_them = [
+        Disturbance(
+            kind=draw.choices(list(_KINDS), list(_KINDS.values()))[0],
+            rank=draw.randrange(ranks),
+            moment=draw.choices(list(_MOMENTS), list(_MOMENTS.values()))[0],
+            share=draw.random(),
+            part=draw.random(),
         )
+        for _ in range(number)
+    ]
+    lives = -(-number // _OF_A_LIFE)
+    return [sorted(all_of_them[life::lives], key=lambda each: each.share) for life in range(lives)]

@@ -1,15 +1,16 @@
 """The test of a program: undisturbed twice, then killed again and again, and what came of it."""
 
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from training_workloads.resume_test import working_copy
-from training_workloads.resume_test.disturbances import disturbances
+from training_workloads.resume_test.disturbances import Disturbance, drawn
+from training_workloads.resume_test.injection import Undisturbed
 from training_workloads.resume_test.lives import Life, Program, live
-from training_workloads.resume_test.verdict import Judged, Verdict, compare, judge, resumes, worst
+from training_workloads.resume_test.verdict import Judged, Verdict, compare, judge, order_of, resumes, worst
 from training_workloads.validation import InputError, Problem, Problems, check
 
 __all__ = ["Report", "test_resume"]
@@ -20,6 +21,13 @@ _AGAIN = "undisturbed again"
 # The first one is that of a program that started again; there must be another.
 _LEAST_LOSSES = 2
 
+# A start that needs so much longer than the undisturbed run hangs. Ten times, because a machine may be busy.
+_SLOWER = 10
+_LEAST_SECONDS = 120.0
+
+# The same of the time between two losses. A pod has 30 s from SIGTERM to its end.
+_LEAST_SILENCE = 30.0
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
@@ -28,6 +36,7 @@ class Report:
     Attributes:
         verdict: The worst verdict of all lives.
         program: What was started.
+        kills: Number of disturbances that were asked for.
         seed: Seed of the disturbances.
         undisturbed: The life that nothing disturbed.
         again: The same once more: where it differs, so does every other life.
@@ -36,6 +45,7 @@ class Report:
 
     verdict: Verdict
     program: Program
+    kills: int
     seed: int
     undisturbed: Life
     again: Judged
@@ -48,23 +58,43 @@ class Report:
             return [f"it is not deterministic: two undisturbed runs differ{_where(self.again)}; give it a seed"]
         return list(dict.fromkeys(why for _, judged in self.lives.values() for why in judged.why))
 
+    @property
+    def notes(self) -> list[str]:
+        """What a user should know of an exact program, too."""
+        lives = [life for life, _ in self.lives.values()]
+        lost = Counter(
+            f"{each.described(self.program.stop_signal)} had no effect: {why}"
+            for life in lives
+            for each, why in life.without_effect
+        )
+        said = [f"{text}{f' ({number} times)' * (number > 1)}" for text, number in lost.items()]
+        notes = ((life.name, note) for life, judged in self.lives.values() for note in (*life.hung, *judged.notes))
+        return [*said, *(f"{name}: {note}" for name, note in notes)]
+
+    @property
+    def took_effect(self) -> int:
+        """Number of the disturbances that took effect."""
+        return sum(start.disturbance is not None for life, _ in self.lives.values() for start in life.starts)
+
     def to_json(self) -> dict[str, Any]:
         """Return the report in JSON's types."""
         return {
             "verdict": self.verdict,
             "reasons": self.reasons,
+            "notes": self.notes,
+            "disturbances": {"asked": self.kills, "took effect": self.took_effect},
             "program": [self.program.target, *self.program.arguments],
             "ranks": self.program.ranks,
             "seed": self.seed,
             "undisturbed": {"seconds": round(self.undisturbed.seconds, 1), "again": asdict(self.again)},
-            "lives": {name: _life_json(life, judged) for name, (life, judged) in self.lives.items()},
+            "lives": {name: _life_json(life, judged, self.program) for name, (life, judged) in self.lives.items()},
         }
 
 
-def _life_json(life: Life, judged: Judged) -> dict[str, Any]:
+def _life_json(life: Life, judged: Judged, program: Program) -> dict[str, Any]:
     starts = [
         {
-            "disturbance": start.disturbance.what if start.disturbance else None,
+            "disturbance": _disturbance_json(start.disturbance, program),
             "code": start.code,
             "seconds": round(start.seconds, 1),
             "losses": sum(each.is_loss for each in start.losses),
@@ -72,6 +102,12 @@ def _life_json(life: Life, judged: Judged) -> dict[str, Any]:
         for start in life.starts
     ]
     return {"starts": starts, **asdict(judged)}
+
+
+def _disturbance_json(disturbance: Disturbance | None, program: Program) -> dict[str, str] | None:
+    if disturbance is None:
+        return None
+    return {"kind": disturbance.described(program.stop_signal), "moment": disturbance.moment}
 
 
 def _where(judged: Judged) -> str:
@@ -95,37 +131,67 @@ def test_resume(program: Program, python: str, kills: int, seed: int, report: Ca
         InputError: The program does not end with success undisturbed, prints too few losses to see where it resumes,
             writes outside its folder, or ends before any disturbance.
     """
-    outside = {word: _outside(word, program) for word in program.arguments}
-    undisturbed = live(program, _UNDISTURBED, deque(), None, report)
+    before = {word: _outside(word, program) for word in program.arguments}
+    undisturbed = live(program, _UNDISTURBED, (), None, None, report)
     check(_testable(program, undisturbed))
-    for word, changed in outside.items():
-        if changed is not None and working_copy.newest_change(Path(word)) > changed:
-            allowed = "the program writes there, outside its folder, where each run would find what others wrote"
-            fix = "give a path inside the current folder, of which each run gets a copy"
-            raise InputError(Problem(path=("argument",), given=word, allowed=allowed, fix=fix))
-    second = live(program, _AGAIN, deque(), None, report)
-    again = judge(second, undisturbed, compare(python, undisturbed, second), resumes_at_all=True)
-    waiting, lived = deque(disturbances(kills, program.ranks, seed)), list[Life]()
-    while waiting:
-        left = len(waiting)
-        lived.append(live(program, f"killed {len(lived) + 1}", waiting, undisturbed, report))
-        if len(waiting) == left:
-            # It ended before its moment, or failed by itself.
-            waiting.popleft()
+    check(_written_outside(before))
+    second = live(program, _AGAIN, (), None, undisturbed, report)
+    known, planned = _known(undisturbed, second), drawn(kills, program.ranks, seed)
+    report(_estimate(known, undisturbed, planned))
+    lived = [second]
+    for number, disturbances in enumerate(planned, start=1):
+        lived.append(live(program, f"killed {number}", disturbances, known, lived[-1], report))
     if not any(start.disturbance for life in lived for start in life.starts):
-        allowed = f"it ended before each of {kills} disturbances: it trains {undisturbed.training_seconds:.1f} s"
+        reasons = "; ".join(dict.fromkeys(why for life in lived for _, why in life.without_effect))
+        allowed = f"none of {kills} disturbances took effect ({reasons}): it trains {known.seconds:.1f} s"
         fix = "give it more steps, or start without the checkpoints of a finished run"
         raise InputError(Problem(path=("file",), given=program.target, allowed=allowed, fix=fix))
-    at_all = any(resumes(life, undisturbed) for life in lived)
-    lives = {
-        life.name: (
-            life,
-            judge(life, undisturbed, compare(python, undisturbed, life), resumes_at_all=at_all),
-        )
-        for life in lived
-    }
-    verdict = worst([Verdict.EXACT, *(judged.verdict for _, judged in lives.values())])
-    return Report(verdict=verdict, program=program, seed=seed, undisturbed=undisturbed, again=again, lives=lives)
+    at_all = any(resumes(life, known.order) for life in lived)
+    files = compare(python, undisturbed, lived)
+    judged = [
+        judge(life, undisturbed, found, resumes_at_all=at_all or life is second)
+        for life, found in zip(lived, files, strict=True)
+    ]
+    again, *others = judged
+    return Report(
+        verdict=worst([Verdict.EXACT, *(each.verdict for each in others)]),
+        program=program,
+        kills=kills,
+        seed=seed,
+        undisturbed=undisturbed,
+        again=again,
+        lives={life.name: (life, each) for life, each in zip(lived[1:], others, strict=True)},
+    )
+
+
+def _known(undisturbed: Life, again: Life) -> Undisturbed:
+    """Return the knowledge that two undisturbed lives give; the second one starts with the files in memory."""
+    order, seconds = order_of(undisturbed), max(undisturbed.seconds, again.seconds)
+    return Undisturbed(
+        order=order,
+        first_loss=again.starts[-1].first_loss or 0.0,
+        seconds=again.training_seconds,
+        limit=max(_LEAST_SECONDS, _SLOWER * seconds),
+        silence=max(_LEAST_SILENCE, _SLOWER * max(map(order.seconds_after, range(len(order))))),
+        folders=frozenset(Path(name).parent for name in undisturbed.written),
+    )
+
+
+def _estimate(known: Undisturbed, undisturbed: Life, planned: Sequence[Sequence[Disturbance]]) -> str:
+    """Return how long the disturbances take: they cost a start each, and at most the training until each."""
+    kills = sum(map(len, planned))
+    outside = undisturbed.seconds - undisturbed.training_seconds
+    least = len(planned) * known.seconds + (kills + len(planned)) * outside
+    most = least + known.seconds * sum(each.share for life in planned for each in life)
+    counted = f"{kills} disturbance{'s' * (kills > 1)} in {len(planned)} run{'s' * (len(planned) > 1)}"
+    ended = f"{_duration(least)} if each start resumes where it ended"
+    return f"{counted}: about {ended}, {_duration(most)} if each begins at the first step"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
 
 
 def _outside(word: str, program: Program) -> float | None:
@@ -134,6 +200,14 @@ def _outside(word: str, program: Program) -> float | None:
     if not path.is_absolute() or path.is_relative_to(program.folder):
         return None
     return working_copy.newest_change(path)
+
+
+def _written_outside(before: Mapping[str, float | None]) -> Problems:
+    for word, changed in before.items():
+        if changed is not None and working_copy.newest_change(Path(word)) > changed:
+            allowed = "the program writes there, outside its folder, where each run would find what others wrote"
+            fix = "give a path inside the current folder, of which each run gets a copy"
+            yield Problem(path=("argument",), given=word, allowed=allowed, fix=fix)
 
 
 def _testable(program: Program, undisturbed: Life) -> Problems:

@@ -8,11 +8,13 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
+from training_workloads.exit_codes import STOPPED
 from training_workloads.resume_test import array_differences
 from training_workloads.resume_test.lives import Life, Start
 from training_workloads.resume_test.printed_losses import LEARNING_RATE
+from training_workloads.resume_test.training_order import TrainingOrder
 
-__all__ = ["Judged", "Verdict", "compare", "judge", "resumes", "worst"]
+__all__ = ["Judged", "Verdict", "compare", "judge", "order_of", "resumes", "worst"]
 
 
 class Verdict(StrEnum):
@@ -26,6 +28,9 @@ class Verdict(StrEnum):
 
 # Names of an optimizer's arrays in the checkpoints of Keras, PyTorch and this project's users.
 _OPTIMIZER = ("optim", "momentum", "exp_avg", "velocit", "adam", "sgd", "slot")
+
+# The files of torch.distributed.checkpoint have the names of their arrays in another file.
+_WITHOUT_NAMES = ".distcp"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -41,6 +46,7 @@ class Judged:
         resumed: The place of the first loss of each start but the first; empty where it printed none.
         repeated: The number of losses of each start but the first that the start before had printed, too.
         why: What is known of the reasons.
+        notes: What else a user should know.
     """
 
     verdict: Verdict = Verdict.EXACT
@@ -51,24 +57,35 @@ class Judged:
     resumed: list[str] = field(default_factory=list)
     repeated: list[int] = field(default_factory=list)
     why: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
-def compare(python: str, undisturbed: Life, other: Life) -> dict[str, Any]:
-    """Return the findings of `array_differences` on the files that the program has written in either life.
+def compare(python: str, undisturbed: Life, others: Sequence[Life]) -> list[dict[str, Any]]:
+    """Return the findings of `array_differences` on the files that the program has written in either life, for each.
 
     It is run by the Python that reads these files.
     """
-    command = [python, str(array_differences.__file__), str(undisturbed.folder), str(other.folder)]
+    folders = [str(life.folder) for life in (undisturbed, *others)]
+    command = [python, str(array_differences.__file__), *folders]
     answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found: dict[str, Any] = json.loads(answer.splitlines()[-1])
-    written = undisturbed.written | other.written
-    return {name: each for name, each in found.items() if name in written}
+    found: list[dict[str, Any]] = json.loads(answer.splitlines()[-1])
+    own = undisturbed.written
+    return [
+        {name: each for name, each in files.items() if name in own | other.written}
+        for files, other in zip(found, others, strict=True)
+    ]
 
 
-def resumes(life: Life, undisturbed: Life) -> bool:
+def order_of(life: Life) -> TrainingOrder:
+    """Return the order of the last start of the undisturbed life."""
+    last = life.starts[-1]
+    printed = [(each.place, when) for each, when in zip(last.losses, last.times, strict=True) if each.is_loss]
+    return TrainingOrder([place for place, _ in printed], [when for _, when in printed])
+
+
+def resumes(life: Life, order: TrainingOrder) -> bool:
     """Return whether any start of a life continued after the first loss."""
-    order = _order(undisturbed)
-    return any(order.get(place, 0) > 0 for start in life.starts[1:] for place in _places(start)[:1])
+    return any(order.number(place) > 0 for start in life.starts[1:] for place in _places(start)[:1])
 
 
 def judge(life: Life, undisturbed: Life, files: Mapping[str, Any], *, resumes_at_all: bool) -> Judged:
@@ -80,8 +97,7 @@ def judge(life: Life, undisturbed: Life, files: Mapping[str, Any], *, resumes_at
         files: What `compare` returns for the undisturbed life and this one.
         resumes_at_all: Whether any life of the program resumed: if so, a start may have been ended before it saved.
     """
-    judged = Judged()
-    order = _order(undisturbed)
+    judged, order = Judged(), order_of(undisturbed)
     common = {name: each for name, each in files.items() if all(each["in"])}
     judged.compared = sum(len(each["arrays"]) for each in common.values())
     for name, each in common.items():
@@ -92,9 +108,12 @@ def judge(life: Life, undisturbed: Life, files: Mapping[str, Any], *, resumes_at
             judged.loss = found
         else:
             judged.learning_rate = found
-    for before, after in pairwise(life.starts):
+    for number, (before, after) in enumerate(pairwise(life.starts), start=1):
         judged.resumed.append(next(iter(_places(after)), ""))
         judged.repeated.append(_repeated(before, after, order))
+        if before.code == STOPPED and judged.repeated[-1] > 1:
+            saved = f"start {number} ended with exit code {STOPPED}, which says that its state is saved"
+            judged.notes.append(f"{saved}, but the next one repeats {judged.repeated[-1]} losses")
     began_again = _began_again(life, judged, order, resumes_at_all)
     judged.verdict = _verdict(life, judged, files, began_again)
     judged.why = list(_reasons(life, judged, order, files))
@@ -111,18 +130,18 @@ def _verdict(life: Life, judged: Judged, files: Mapping[str, Any], began_again: 
     return Verdict.DIFFERENT if differs else Verdict.EXACT
 
 
-def _began_again(life: Life, judged: Judged, order: Mapping[str, int], resumes_at_all: bool) -> bool:
+def _began_again(life: Life, judged: Judged, order: TrainingOrder, resumes_at_all: bool) -> bool:
     """Return whether a start began at the first loss though there was, or should have been, a checkpoint."""
     resumed = False
     for before, place in zip(life.starts, judged.resumed, strict=False):
-        first = order.get(place) == 0
+        first = bool(place) and order.number(place) == 0
         if first and (resumed or (not resumes_at_all and len(set(_places(before))) > 1)):
             return True
         resumed = resumed or not first
     return False
 
 
-def _reasons(life: Life, judged: Judged, order: Mapping[str, int], files: Mapping[str, Any]) -> Iterator[str]:
+def _reasons(life: Life, judged: Judged, order: TrainingOrder, files: Mapping[str, Any]) -> Iterator[str]:
     last = life.starts[-1]
     if judged.verdict == Verdict.LOST:
         if last.code is None:
@@ -138,8 +157,9 @@ def _reasons(life: Life, judged: Judged, order: Mapping[str, int], files: Mappin
         yield from _differences(judged, order, files)
 
 
-def _differences(judged: Judged, order: Mapping[str, int], files: Mapping[str, Any]) -> Iterator[str]:
-    names = [f"{name} {array}".lower() for name, each in files.items() for array in each["arrays"] if array]
+def _differences(judged: Judged, order: TrainingOrder, files: Mapping[str, Any]) -> Iterator[str]:
+    named = {name: each for name, each in files.items() if not name.endswith(_WITHOUT_NAMES)}
+    names = [f"{name} {array}".lower() for name, each in named.items() for array in each["arrays"] if array]
     if names and not any(word in name for name in names for word in _OPTIMIZER):
         yield "no array in its files has the name of an optimizer's: momentum begins at zero"
     if judged.learning_rate:
@@ -151,45 +171,38 @@ def _differences(judged: Judged, order: Mapping[str, int], files: Mapping[str, A
         yield "the order of the data, or a random state, may be another one after the start"
 
 
-def _begins_epochs_again(judged: Judged, order: Mapping[str, int]) -> bool:
+def _begins_epochs_again(judged: Judged, order: TrainingOrder) -> bool:
     begun = [place for place in judged.resumed if place]
-    has_steps = any(place.startswith("epoch") and "step" in place for place in order)
-    return has_steps and bool(begun) and all(order.get(place) in _first_of_epochs(order) for place in begun)
-
-
-def _first_of_epochs(order: Mapping[str, int]) -> set[int]:
-    first: dict[str, int] = {}
-    for place, index in order.items():
-        first.setdefault(place.partition(",")[0], index)
-    return set(first.values())
+    return bool(begun) and all(order.number(place) in order.first_of_epochs for place in begun)
 
 
 def _places(start: Start) -> list[str]:
     return [each.place for each in start.losses if each.is_loss]
 
 
-def _order(life: Life) -> dict[str, int]:
-    """Return the number of each place, in the order in which the undisturbed run came to it."""
-    return {place: index for index, place in enumerate(dict.fromkeys(_places(life.starts[-1])))}
-
-
-def _repeated(before: Start, after: Start, order: Mapping[str, int]) -> int:
-    reached = max((order.get(place, -1) for place in _places(before)), default=-1)
-    begun = next((order[place] for place in _places(after) if place in order), reached + 1)
+def _repeated(before: Start, after: Start, order: TrainingOrder) -> int:
+    reached = max(map(order.number, _places(before)), default=-1)
+    begun = next(map(order.number, _places(after)), reached + 1)
     return max(0, reached + 1 - begun)
 
 
 def _other_numbers(life: Life, undisturbed: Life, is_loss: bool) -> Iterator[tuple[str, str, str]]:
-    """Yield the numbers that differ in any start, in the order of the training."""
-    printed: dict[tuple[str, str], list[str]] = {}
-    for start in life.starts:
+    """Yield the numbers that the undisturbed life has not printed at their place, in the order of the training."""
+    printed, others = _numbers([undisturbed.starts[-1]], is_loss), _numbers(life.starts, is_loss)
+    for where, values in printed.items():
+        for other in others.get(where, ()):
+            if other not in values:
+                yield where[1], values[-1], other
+
+
+def _numbers(starts: Sequence[Start], is_loss: bool) -> dict[tuple[str, str], list[str]]:
+    """Return the numbers of each rank and place that no bar has drawn over."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for start in starts:
         for each in start.losses:
-            printed.setdefault((each.rank, each.place), []).append(each.value)
-    for each in undisturbed.starts[-1].losses:
-        if each.is_loss == is_loss:
-            for other in printed.get((each.rank, each.place), ()):
-                if other != each.value:
-                    yield each.place, each.value, other
+            if each.is_loss == is_loss and not each.is_redrawn:
+                found.setdefault((each.rank, each.place), []).append(each.value)
+    return found
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:

@@ -2,12 +2,12 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from training_workloads.validation import Problem, Problems
 
-__all__ = ["copy_folder", "fits_into_copies", "inside", "is_of_a_test", "mark", "newest_change", "states"]
+__all__ = ["copy_folder", "fits_into_copies", "hand_on", "inside", "is_of_a_test", "mark", "newest_change", "states"]
 
 # A copy of more takes minutes for each run, and fills a disk.
 _MOST_BYTES = 2 * 1024**3
@@ -41,12 +41,24 @@ def fits_into_copies(folder: Path) -> Problems:
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Copy a folder, without environments, histories and results of tests. Links stay links."""
+    """Copy a folder, without environments, histories and results of tests. Links stay links, existing files as well."""
 
     def left_out(folder: str, names: Sequence[str]) -> set[str]:
         return {name for name in names if _is_left_out(Path(folder, name))}
 
-    shutil.copytree(source, target, symlinks=True, ignore=left_out, dirs_exist_ok=True)
+    def copy(source: str, target: str) -> None:
+        if not Path(target).exists():
+            shutil.copy2(source, target, follow_symlinks=False)
+
+    shutil.copytree(source, target, symlinks=True, ignore=left_out, copy_function=copy, dirs_exist_ok=True)
+
+
+def hand_on(previous: Path, copied: Mapping[str, tuple[int, int]], target: Path) -> None:
+    """Move the files that a program did not change from its copy into the next one: data is on the disk once."""
+    for name, state in states(previous).items():
+        if copied.get(name) == state and not (previous / name).is_symlink():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (previous / name).rename(target / name)
 
 
 def inside(folder: Path, words: Sequence[str], copy: Path) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import psutil
 
-__all__ = ["Family", "caught_signals", "end_with_parent"]
+__all__ = ["Family", "caught_signals", "end_with_parent", "send"]
 
 # https://man7.org/linux/man-pages/man2/prctl.2.html
 _PR_SET_PDEATHSIG = 1
@@ -19,7 +19,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 # How long a rank may take to end in order, and the kernel to remove killed processes.
 _GRACE_SECONDS = 5.0
-_PAUSE_SECONDS = 0.05
+_PAUSE_SECONDS = 0.02
 
 # How often in a row no process must be found before the run counts as ended.
 _LOOKS = 3
@@ -56,6 +56,13 @@ class Family:
                     found += [child, *child.children(recursive=True)]
         return [process for process in found if _runs(process)]
 
+    def left_behind(self, launcher: subprocess.Popen[bytes]) -> list[psutil.Process]:
+        """Return the processes that the ranks have left running, once every rank has ended; none before."""
+        children = [child for child in psutil.Process().children() if child not in self._others and _runs(child)]
+        if any(_runs(rank) for child in children if child.pid == launcher.pid for rank in child.children()):
+            return []
+        return [child for child in children if child.pid != launcher.pid]
+
     def end(self, launcher: subprocess.Popen[bytes], meanwhile: Callable[[float], object]) -> None:
         """End every process: with SIGTERM, after some seconds with SIGKILL; this takes 10 seconds at most.
 
@@ -66,7 +73,7 @@ class Family:
         if launcher.poll() is None:
             launcher.terminate()
         else:
-            _send(members, signal.SIGTERM)
+            send(members, signal.SIGTERM)
         if not self._gone(launcher, meanwhile, kill=False):
             self._gone(launcher, meanwhile, kill=True)
         self._reap(launcher)
@@ -80,7 +87,7 @@ class Family:
             if left and time.monotonic() > deadline:
                 return False
             if kill:
-                _send(left, signal.SIGKILL)
+                send(left, signal.SIGKILL)
             meanwhile(_PAUSE_SECONDS)
         launcher.wait()
         return True
@@ -133,7 +140,8 @@ def _runs(process: psutil.Process) -> bool:
         return False
 
 
-def _send(processes: list[psutil.Process], number: signal.Signals) -> None:
+def send(processes: list[psutil.Process], number: signal.Signals) -> None:
+    """Send a signal to processes, of which some may have ended."""
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(number)

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,10 +25,11 @@ from training_workloads.run_local.torchrun_plan import (
     runs_torchrun,
     script_needs_torchrun,
 )
+from training_workloads.run_local.unsaved_training import unsaved_training
 from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem
 
-__all__ = ["default_environment", "only_run", "planned", "run_locally", "run_planned"]
+__all__ = ["check_run", "default_environment", "only_run", "planned", "run_locally", "run_planned"]
 
 _PRIVATE = "the ranks reach this machine alone; with '--open-network' they have its network"
 _NOT_PRIVATE = "this system gives a run no private network: others reach servers of its ranks that trust every client"
@@ -89,11 +91,20 @@ def run_planned(
     The caller removes the scratch folder. The origin of the job is for its first line; the note is on another target
     that the user may have meant.
     """
-    venv = environment or default_environment(run.launcher)
-    variables = _process_environment(venv, run, scratch)
-    check_environment(run, venv, variables)
+    variables = check_run(run, scratch, environment or default_environment(run.launcher))
     with only_run(run.name, volumes) if run.writes else contextlib.nullcontext():
-        return _run(run, variables, scratch, origin, note)
+        return _run(run, variables, scratch, volumes if run.writes else Path.cwd(), origin, note)
+
+
+def check_run(run: LocalRun, scratch: Path, environment: Path) -> dict[str, str]:
+    """Check that an environment has the programs and packages of a run, and return every variable of the run.
+
+    Raises:
+        InputError: It lacks one.
+    """
+    variables = _process_environment(environment, run, scratch)
+    check_environment(run, environment, variables)
+    return variables
 
 
 def default_environment(launcher: str) -> Path:
@@ -157,13 +168,14 @@ def planned(
     return plan(found.job, volumes, scratch, ranks), found.origin, found.note
 
 
-def _run(run: LocalRun, variables: dict[str, str], scratch: Path, origin: str, note: str) -> int:
+def _run(run: LocalRun, variables: dict[str, str], scratch: Path, folder: Path, origin: str, note: str) -> int:
     if note:
         say(f"note: {note}", error=True)
     say(f"running {run.title}{f' (from {origin})' * bool(origin)}")
     private = run.private and private_network.is_allowed()
     if run.private:
         say(f"run-local: {_PRIVATE if private else _NOT_PRIVATE}", error=True)
+    began, started = time.time(), time.monotonic()
     ending = supervise(run.command, variables, name=run.launcher, hides_traceback=run.hides_traceback, private=private)
     if ending.failed:
         command = shlex.join(run.command)
@@ -171,6 +183,9 @@ def _run(run: LocalRun, variables: dict[str, str], scratch: Path, origin: str, n
         say(f"run-local: the command was {command}{gone}", error=True)
     if ending.reason:
         say(f"run-local: {ending.reason}", error=True)
+    seconds = time.monotonic() - started
+    if lost := unsaved_training(run.name, ending, folder, began=began, seconds=seconds):
+        say(f"run-local: {lost}", error=True)
     return ending.code
 
 

@@ -1,20 +1,33 @@
 """Start a launcher, forward its output, say what ended it, and end every process of the run."""
 
+import contextlib
 import re
+import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import psutil
+
 from training_workloads.mpijob.programs import STOPPED, explained
 from training_workloads.run_local import private_network
-from training_workloads.run_local.process_family import Family, caught_signals, end_with_parent
+from training_workloads.run_local.process_family import Family, caught_signals, end_with_parent, send
 from training_workloads.run_local.rank_lines import LauncherOutput
+from training_workloads.terminal import say
 
 __all__ = ["Ending", "exit_code", "supervise", "what_ended_it"]
 
 # Between two checks of whether the launcher has ended.
-_PAUSE_SECONDS = 0.1
+_PAUSE_SECONDS = 0.02
+
+# How long after its ranks a launcher may wait for what they have left running, before the user reads of it, and before
+# that is ended. A launcher ends when no process holds the output of a rank open; one that uploads may need its time.
+_SILENT_SECONDS = 5.0
+_LEFT_BEHIND_SECONDS = 30.0
+_LOOK_SECONDS = 1.0
+_COMMAND_LETTERS = 80
 
 # An exit code above this is 128 plus the signal that ended a process
 # (https://tldp.org/LDP/abs/html/exitcodes.html).
@@ -64,9 +77,11 @@ def supervise(
     with caught_signals() as received, family.adopted():
         launcher = _start(command, environment, private)
         output = LauncherOutput(launcher, hides_traceback=hides_traceback)
+        left_behind = _LeftBehind(family, launcher, name)
         try:
             while launcher.poll() is None and not received and not output.reader_gone:
                 output.forward(_PAUSE_SECONDS)
+                left_behind.check()
             status = launcher.poll()
         finally:
             family.end(launcher, output.forward)
@@ -81,6 +96,43 @@ def supervise(
     reason = f"{what_ended_it(name, status, output.last_lines)}; no rank runs any more"
     blamed = _TORCH.search(" ".join(output.last_lines.split()))
     return Ending(code=exit_code(int(blamed[2]) if blamed else status), reason=reason)
+
+
+class _LeftBehind:
+    """The processes that ranks have left running, which keep the launcher from its end."""
+
+    def __init__(self, family: Family, launcher: subprocess.Popen[bytes], name: str) -> None:
+        self._family, self._launcher, self._name = family, launcher, name
+        self._since, self._is_named = time.monotonic(), False
+        self._looked = self._since
+
+    def check(self) -> None:
+        """Name them after some seconds, and end them after more."""
+        # To look for processes takes milliseconds.
+        if time.monotonic() < self._looked + _LOOK_SECONDS:
+            return
+        self._looked = time.monotonic()
+        left = self._family.left_behind(self._launcher)
+        seconds = self._looked - self._since
+        if not left:
+            self._since, self._is_named = self._looked, False
+        elif seconds > _LEFT_BEHIND_SECONDS:
+            say(f"run-local: ends {_named(left)}, {_LEFT_BEHIND_SECONDS:.0f} s after the last rank", error=True)
+            send(left, signal.SIGKILL)
+        elif seconds > _SILENT_SECONDS and not self._is_named:
+            waits = f"every rank has ended, and {self._name} waits for {_named(left)}, which a rank has left running"
+            fix = "end it in the program, or start it with stdout=subprocess.DEVNULL and stderr=subprocess.DEVNULL"
+            seconds_left = f"it is ended in {_LEFT_BEHIND_SECONDS - seconds:.0f} s"
+            say(f"run-local: {waits}; {seconds_left}; {fix}", error=True)
+            self._is_named = True
+
+
+def _named(processes: Sequence[psutil.Process]) -> str:
+    names = []
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            names.append(f"process {process.pid} ({shlex.join(process.cmdline())[:_COMMAND_LETTERS]})")
+    return " and ".join(names) or "processes that have just ended"
 
 
 def _start(command: Sequence[str], environment: dict[str, str], private: bool) -> subprocess.Popen[bytes]:

@@ -1,0 +1,5 @@
+"""Exact resume for training loops of PyTorch."""
+
+from .resumable_run import ResumableRun
+
+__all__ = ["ResumableRun"]
