@@ -41,7 +41,7 @@ LAYERS = {
     "training": [
         {"runtime"},
         {"records", "pods"},
-        {"digits", "staging", "nccl_test", "torch"},
+        {"digits", "staging", "nccl_test", "torch", "keras"},
         {"transformers", "lightning"},
         # ImageNet's converter also writes the digits as shards.
         {"imagenet", "coco"},

@@ -32,15 +32,15 @@ _WORD = np.dtype(np.int64)
 class MultiworkerRanks(TensorFlowRanks):
     """The ranks of a cluster, whose processes do not change."""
 
-    def __init__(self, cluster: MpirunRanks) -> None:
+    def __init__(self, cluster: MpirunRanks, strategy: tf.distribute.Strategy | None = None) -> None:
         """Connect nothing yet.
 
         Args:
             cluster: Where the ranks are.
+            strategy: Strategy of a script that has connected them. Default: connects them when it is needed.
         """
         super().__init__(cluster.rank, cluster.size, cluster.local_rank, cluster.local_size)
-        self._cluster = cluster
-        self._strategy: tf.distribute.Strategy | None = None
+        self._cluster, self._strategy = cluster, strategy
         self._keys = itertools.count(1)
 
     def connect(self) -> None:

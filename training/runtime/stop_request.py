@@ -26,13 +26,17 @@ class StopRequest:
     def __init__(self) -> None:
         """Handle the signals from now on; must run in the main thread."""
         self._received = False
-        for number in _SIGNALS:
-            signal.signal(number, self._note)
+        self._before = {number: signal.signal(number, self._note) for number in _SIGNALS}
 
     @property
     def received(self) -> bool:
         """Whether a signal has arrived. Ranks must agree before one acts on it: the others would wait for it."""
         return self._received
+
+    def end(self) -> None:
+        """Leave the signals to the handlers before it: what follows the training has no state to save."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _note(self, *_: Any) -> None:
         self._received = True

@@ -115,6 +115,7 @@ class UserLoop:
             )
         watchdog.progress()
         self._stop = StopRequest()
+        self._opened.callback(self._stop.end)
         on_rank_zero(lambda: files.make_writable(self._output, option="output"))
         self._opened.enter_context(locked(self._output))
         self._writer = self._opened.enter_context(CheckpointWriter(self._output, keep=self._keep))
@@ -168,17 +169,19 @@ class UserLoop:
         samples: int | None = None,
         waited: float = 0.0,
         ends_epoch: bool = False,
+        steps: int = 1,
         is_complete: bool = True,
     ) -> None:
-        """Count a step of all ranks, and save where that is due.
+        """Count a step of all ranks, or several that the framework runs as one, and save where that is due.
 
         Args:
             capture: Returns the state; called on every rank where a checkpoint is due.
             losses: Returns this rank's present losses by name, the same names on every rank; called about once in a
                 second, because it may have to wait for a GPU.
-            samples: Samples of this rank. Default: the batch size.
-            waited: Seconds in which the step waited for its samples.
+            samples: Samples of this rank in each step. Default: the batch size.
+            waited: Seconds in which each step waited for its samples.
             ends_epoch: Whether it is the epoch's last, the same on every rank: `after_epoch` then saves, and stops.
+            steps: Steps since the last call, the same on every rank.
             is_complete: Whether `capture` returns all of the state, the same on every rank: not while gradients are
                 accumulated, so that what is due waits for the next complete step.
 
@@ -187,10 +190,12 @@ class UserLoop:
         """
         watchdog.progress()
         seconds, self._ended = time.perf_counter() - self._ended, time.perf_counter()
-        self._throughput.step(self._batch_size if samples is None else samples, seconds, waited)
-        self.position = self.position.after_step(ranks.size(), self._batch_size)
-        self._until_exchange -= 1
-        self._save_due |= self._every.after_step(self.position.step)
+        for _ in range(steps):
+            self._throughput.step(self._batch_size if samples is None else samples, seconds / steps, waited)
+            self.position = self.position.after_step(ranks.size(), self._batch_size)
+            self._save_due |= self._every.after_step(self.position.step)
+        self._clock.add(steps * self._batch_size * ranks.size())
+        self._until_exchange -= steps
         if not ends_epoch and is_complete and (self._save_due or self._until_exchange <= 0):
             self._save_or_stop(capture, losses)
 
@@ -258,7 +263,6 @@ class UserLoop:
         rows = ranks.current().rows(np.array(row, np.float64), "progress")
         # Rank zero's clock decides, so that all ranks save after the same step.
         due, self._until_exchange = bool(rows[0, 1]), max(1, int(rows[0, 2]))
-        self._clock.add(steps * self._batch_size * ranks.size())
         if steps:
             self._print(dict(zip(own, rows[:, 5:].mean(axis=0), strict=True)), rows[:, 3].sum(), rows[:, 4].max())
         return bool(rows[:, 0].any()), due
