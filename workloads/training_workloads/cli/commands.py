@@ -13,7 +13,10 @@ from training_workloads.exit_codes import USER_ERROR
 from training_workloads.terminal import printable
 from training_workloads.validation import InputError, Problem, known_names
 
-__all__ = ["Command", "Group", "RejectedValuesError", "error_lines"]
+__all__ = ["Command", "Group", "ProgramCommand", "RejectedValuesError", "error_lines"]
+
+#: Before the arguments of a job's program.
+SEPARATOR: Final = "--"
 
 #: The verbs of kubectl and of shells, and the command that does the same here.
 _HABITS: Final = {
@@ -145,6 +148,21 @@ class Command(click.Command):
         """Run the command."""
         with _problems_of(ctx):
             return super().invoke(ctx)
+
+
+class ProgramCommand(Command):
+    """A command with arguments of a job's program, behind a lone `--`: the parameter `arguments`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words in front of the `--`, and keep those behind it."""
+        end = args.index(SEPARATOR) if SEPARATOR in args else len(args)
+        rest = super().parse_args(ctx, args[:end])
+        ctx.params["arguments"] = tuple(args[end + 1 :])
+        return rest
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the usage with the arguments of the program."""
+        return [*super().collect_usage_pieces(ctx), f"[{SEPARATOR} ARGUMENT...]"]
 
 
 class Group(click.Group):

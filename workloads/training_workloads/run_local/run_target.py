@@ -13,7 +13,7 @@ from training_workloads.recipes import RENAMED, Recipe, find_recipes, known_reci
 from training_workloads.run_local.torchrun_plan import runs_torchrun
 from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
 
-__all__ = ["Target", "is_script", "read_job", "read_target"]
+__all__ = ["Target", "read_job", "read_target"]
 
 _SCRIPT_SUFFIX = ".py"
 _RENDERED = Path("dist/jobs")
@@ -36,11 +36,6 @@ class Target:
     job: Document
     origin: str
     note: str = ""
-
-
-def is_script(name: str) -> bool:
-    """Return whether a name is that of an existing Python script."""
-    return Path(name).suffix == _SCRIPT_SUFFIX and Path(name).is_file()
 
 
 def read_target(name: str) -> Target:
