@@ -51,7 +51,7 @@ def test_a_script_becomes_a_job(tmp_path: Path, command: Command) -> None:
         ),
         (
             ["render", *SCRIPT_JOB, "--nodes=2"],
-            "'--nodes' is 2, but the job of train.py does not have it; give '--workers'",
+            "'--nodes' is 2, but the job of train.py does not have it; give 'workers'",
         ),
         (["render", "tran.py"], "'RECIPE' is 'tran.py', but it does not exist; give one of train.py"),
         (

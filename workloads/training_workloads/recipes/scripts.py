@@ -144,7 +144,7 @@ def _complete(script: str, given: Mapping[str, Any]) -> Problems:
 def _own_fields(script: str, kind: Any, given: Mapping[str, Any]) -> Problems:
     for field in sorted(set(given) - set(kind.model_fields)):
         allowed = f"the job of {script} does not have it"
-        fix = "give '--workers'" if field == "nodes" else "omit it"
+        fix = "give 'workers'" if field == "nodes" else "omit it"
         yield Problem(path=(field,), given=given[field], allowed=allowed, fix=fix)
 
 
