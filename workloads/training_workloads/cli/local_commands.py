@@ -1,6 +1,6 @@
 """The commands that render jobs and run them here: `render` and `run-local`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from training_workloads.cli.parameters import (
 )
 from training_workloads.cli.program import output_folder
 from training_workloads.recipes import RECIPES, Recipe, find_recipes
+from training_workloads.recipes.cluster_fit import CLUSTER_FILE, NodeGroup, misfit, node_groups
 from training_workloads.run_local.runner import run_locally
 from training_workloads.terminal import say
 from training_workloads.validation import Problem, check
@@ -46,8 +47,11 @@ def render(
 ) -> None:
     """Render recipes and scripts into manifests; `platform` renders what they need in a cluster."""
     folder, found = output_folder(outdir), find_recipes()
-    default = [] if recipes else _default_recipes(found)
-    chosen = list(dict.fromkeys(recipes)) or [each.name for each in default if not each.needs]
+    default, groups = [] if recipes else _default_recipes(found), node_groups()
+    without_nodes = [each.name for each in default if each.origin == "library" and _has_no_nodes(each, groups)]
+    chosen = list(dict.fromkeys(recipes)) or [
+        each.name for each in default if not each.needs and each.name not in without_nodes
+    ]
     specs, notes = chosen_jobs(chosen, name, options, among=found, arguments=arguments, launcher=launcher)
     # Here, because it starts Node.js.
     from training_workloads.rendering import render_jobs
@@ -55,8 +59,12 @@ def render(
     paths, warnings = render_jobs(specs, folder)
     for path in paths:
         say(str(path))
-    for warning in [*warnings, *notes, *_skipped(default)]:
+    misfits = [f"{spec.name}: {why}" for spec in specs if (why := misfit(spec, groups))]
+    for warning in [*warnings, *misfits, *notes, *_skipped(default)]:
         say(warning, error=True)
+    if without_nodes:
+        count = f"{len(without_nodes)} recipes, for which {CLUSTER_FILE} has no nodes"
+        say(f"skipped {count} ({', '.join(without_nodes)}); name one to render it", error=True)
 
 
 def _default_recipes(found: Mapping[str, Recipe]) -> list[Recipe]:
@@ -64,6 +72,10 @@ def _default_recipes(found: Mapping[str, Recipe]) -> list[Recipe]:
     own = [each for _, each in sorted(found.items()) if each.origin == "folder"]
     # A package may have a recipe with the name of one of the library.
     return own or [found[each] for each in sorted(RECIPES)]
+
+
+def _has_no_nodes(each: Recipe, groups: Sequence[NodeGroup]) -> bool:
+    return bool(groups) and not each.needs and misfit(each.job(), groups) is not None
 
 
 def _skipped(recipes: Iterable[Recipe]) -> Iterator[str]:
