@@ -140,7 +140,8 @@ def test_a_manifest_is_compared_with_the_node_groups(zone: str, is_there: bool, 
     selector = {"node.kubernetes.io/instance-type": "p4d.24xlarge", "topology.kubernetes.io/zone": zone}
     limits = {"nvidia.com/gpu": 8}
     pod = {"nodeSelector": selector, "containers": [{"name": "a", "image": "b:1", "resources": {"limits": limits}}]}
-    job = {"kind": "Job", "metadata": {"name": "mine"}, "spec": {"parallelism": 2, "template": {"spec": pod}}}
+    spec = {"parallelism": 2, "template": {"spec": pod}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "mine"}, "spec": spec}
     sentence = (
         f"mine: no node for it in cluster.yaml, whose zone is us-east-1a, not {zone}; change the zone of the job, or "
         "cluster.yaml"
