@@ -113,7 +113,7 @@ def test_an_option_of_another_tool_is_answered(arguments: str, answer: str, comm
         (["render", "digits", "--nodes", "4"], "'--nodes' is 4, but digits does not have it; give 'workers'"),
         (
             ["render", "digits", "--outdir", "-"],
-            "'--outdir' is '-', but each job is a file of its own; give a folder, such as dist",
+            "'--outdir' is '-', but each job is a separate file; give a folder, such as dist",
         ),
         (
             ["run-local", "python", "train.py"],

@@ -141,7 +141,7 @@ def _script_image(script: str, launcher: str | None) -> str:
 
 
 def _needed_files(names: Sequence[str], specs: Sequence[JobSpec]) -> Iterator[str]:
-    """Yield what the image of a script's job needs, where nothing here adds it."""
+    """Yield a note on an image that does not have the script yet: nothing here adds it."""
     for script, spec in zip(names, specs, strict=True):
         # The image of a clone has training/ alone.
         if is_script(script) and not (Path(script).parts[0] == "training" or Path("Dockerfile").is_file()):

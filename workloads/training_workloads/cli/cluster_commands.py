@@ -351,7 +351,7 @@ def _checked(read: "Sequence[tuple[str, Sequence[Document]]]", problems: list[Pr
     """Return the objects of some files; print the lint's findings, and end the command if one is an error."""
     from training_workloads.cluster.submit import check_objects
     from training_workloads.lint import lint_read
-    from training_workloads.recipes.cluster_fit import misfits, node_groups
+    from training_workloads.recipes.cluster_fit import noted
 
     for file, documents in read:
         problems += check_objects(file, documents)
@@ -362,9 +362,7 @@ def _checked(read: "Sequence[tuple[str, Sequence[Document]]]", problems: list[Pr
         say(f"{file}:{line}: {finding}", error=True)
     if problems:
         raise InputError(*problems)
-    for file, documents in read:
-        for problem in misfits((document.content for document in documents), node_groups()):
-            note(f"{file}: {problem}")
+    say(*(f"note: {problem}" for problem in noted(read)), error=True)
     if errors := sum(finding.level == "error" for _, _, finding in found):
         say(f"error: nothing was submitted; fix the {errors} error{'s' * (errors > 1)} first", error=True)
         raise click.exceptions.Exit(USER_ERROR)

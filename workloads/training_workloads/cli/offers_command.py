@@ -36,6 +36,10 @@ def offers(types: tuple[str, ...], region: str | None, as_json: bool) -> None:
     if as_json:
         print_json([_values(each) for each in found])
         return
+    _print_table(found, region)
+
+
+def _print_table(found: list[InstanceType], region: str | None) -> None:
     rows = [_HEADINGS, *(_row(each, region) for each in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
     for row in rows:

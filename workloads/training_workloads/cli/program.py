@@ -139,7 +139,7 @@ def output_folder(outdir: str) -> Path:
     if not outdir:
         raise InputError(Problem(path=("outdir",), given=outdir, fix="give a folder, such as dist"))
     if outdir == "-":
-        allowed = "each job is a file of its own"
+        allowed = "each job is a separate file"
         raise InputError(Problem(path=("outdir",), given=outdir, allowed=allowed, fix="give a folder, such as dist"))
     return Path(outdir)
 

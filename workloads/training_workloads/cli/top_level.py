@@ -27,14 +27,14 @@ COMMANDS: Final = {
     "Jobs on this machine": {
         "init": ("init_command:init", "Write a project of your own: a training script, its job, its cluster."),
         "lint": ("lint_command:lint", "Check manifests of MPIJobs and volumes, of this project or any other."),
-        "render": ("local_commands:render", "Render recipes or a script into manifests."),
+        "render": ("local_commands:render", "Render recipes and scripts into manifests."),
         "run-local": ("local_commands:run_local", "Run a job or a Python script on this machine, on the CPU."),
         "test-resume": ("test_resume_command:test_resume", "Kill a program again and again, and compare how it ends."),
         "plan": ("plan_commands:plan", "Predict the speed, the price and the limit of a training run."),
-        "offers": ("offers_command:offers", "Show the instance types with GPUs, their prices and regions."),
+        "offers": ("offers_command:offers", "Show the instance types with GPUs."),
     },
     "Jobs on a cluster": {
-        "submit": ("cluster_commands:submit", "Check manifests, a recipe or a script, and create the objects."),
+        "submit": ("cluster_commands:submit", "Check manifests, and create the objects in them."),
         "list": ("cluster_commands:list_all", "Show the jobs, the newest last."),
         "status": ("cluster_commands:status", "Show the state of a job, its reason, and its pods."),
         "logs": ("cluster_commands:logs", "Print the launcher's log; with -f, exit as the job does."),

@@ -12,12 +12,13 @@ from training_workloads.catalog.instances import gpu_instance_type, supported_gp
 from training_workloads.catalog.nodes import CAPACITY_TYPE_LABEL, GPU_RESOURCE, NODE_GROUP_LABEL
 from training_workloads.lint.node_types import TYPE_LABELS, selected_labels
 from training_workloads.lint.run_rules import pod_groups
+from training_workloads.manifests.documents import Document
 from training_workloads.manifests.pods import PodGroup
 from training_workloads.manifests.values import mapping, sequence
 from training_workloads.validation import InputError
 from training_workloads.yaml_lines import read_yaml
 
-__all__ = ["CLUSTER_FILE", "NodeGroup", "misfit", "misfits", "node_groups"]
+__all__ = ["CLUSTER_FILE", "NodeGroup", "misfit", "misfits", "node_groups", "noted"]
 
 #: As `app.py` and `trainctl init` name it; other tools have files of this name, too.
 CLUSTER_FILE: Final = "cluster.yaml"
@@ -95,6 +96,14 @@ def misfits(documents: Iterable[Any], groups: Sequence[NodeGroup]) -> Iterator[s
         for pods in pod_groups(content):
             if problem := _problem(_of_pods(pods), groups):
                 yield f"{name}: {problem}"
+
+
+def noted(read: Iterable[tuple[str, Sequence[Document]]]) -> Iterator[str]:
+    """Yield the misfits of some files in the current folder's `cluster.yaml`, each with its file."""
+    groups = node_groups()
+    for file, documents in read:
+        for problem in misfits([document.content for document in documents], groups):
+            yield f"{file}: {problem}"
 
 
 def misfit(spec: Any, groups: Sequence[NodeGroup]) -> str | None:

@@ -1,4 +1,4 @@
-"""Python scripts as programs of a job: how the ranks run one, which launcher starts them, and the job of its own."""
+"""Python scripts as programs of a job: how the ranks run one, which launcher starts them, and its job."""
 
 import ast
 import re
