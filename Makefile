@@ -8,6 +8,8 @@ SHELL := bash
 
 # Exported: a shell reads the text as it is.
 export JOB ?= digits
+export RANKS ?= 2
+export ARGS ?=
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Python writes bytecode, whatever the machine says: every process would compile the AWS CDK, for 6 of its 8 seconds.
 export PYTHONDONTWRITEBYTECODE :=
@@ -27,6 +29,14 @@ ifeq ($(filter clean help,$(MAKECMDGOALS)),)
 $(error this folder was $(BEFORE:/.setup=), and was renamed or copied; \
 run 'rm -rf .venv .venv-* .setup/*.done', then make again)
 endif
+endif
+
+# A word that is no target ends make before it installs anything, such as the name of a recipe.
+TARGETS := $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' Makefile)
+UNKNOWN := $(filter-out $(TARGETS) .setup/%,$(MAKECMDGOALS))
+ifneq ($(UNKNOWN),)
+$(error '$(UNKNOWN)' is not a target; 'make help' lists them$(if $(filter run-local,$(MAKECMDGOALS)),; \
+a recipe is a variable: 'make run-local JOB=$(firstword $(UNKNOWN))'))
 endif
 
 ##@ First run
@@ -78,10 +88,18 @@ jobs: $(CDK) ## Render every job into dist/jobs/, and the platform that they nee
 	@trainctl render >/dev/null
 	@trainctl platform render >/dev/null
 
-run-local: $(TRAINING) ## Run a recipe, a manifest or a script on this machine, two ranks on the CPU (JOB=digits)
-	@echo "==> trainctl run-local: $$JOB on this machine, two ranks on the CPU"
+# Before the installation: a name of an installed package is known behind it only.
+known-job:
+	@[ -f $(TRAINING) ] || [ -e recipes.py ] || [ -e "$$JOB" ] || [ -e "dist/jobs/$$JOB.k8s.yaml" ] || grep -qs "^    \"$$JOB\":" $(RECIPES) || \
+		{ echo "error: JOB is '$$JOB', but it is neither a recipe nor a file; give one of" \
+		$$(sed -n 's/^    "\([a-z0-9-]*\)": "training_workloads.*/\1/p' $(RECIPES)) >&2; exit 2; }
+RECIPES := workloads/training_workloads/recipes/built_in.py
+
+run-local: known-job $(TRAINING) ## Run a recipe, a manifest or a script on this machine, on the CPU (JOB=digits RANKS=2 ARGS="--epochs 3")
+	@echo "==> trainctl run-local: $$JOB on this machine, $$RANKS ranks on the CPU"
 	@[ ! -f "runs/$$JOB/results.json" ] || echo "runs/$$JOB/ has a finished run; 'rm -r runs/$$JOB' first to train again"
-	@rendered="dist/jobs/$$JOB.k8s.yaml"; [ -f "$$rendered" ] || rendered=$$JOB; trainctl run-local "$$rendered" --ranks 2
+	@rendered="dist/jobs/$$JOB.k8s.yaml"; [ -f "$$rendered" ] || rendered=$$JOB; \
+		trainctl run-local "$$rendered" --ranks "$$RANKS" $${ARGS:+-- $$ARGS}
 
 summary: $(CDK) ## Show the results and the next commands
 	@python setup/summary.py "$$JOB"
@@ -240,7 +258,7 @@ clean: ## Remove the output of all other targets, except runs/ with its checkpoi
 help: ## Show this list
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary \
+.PHONY: known-job quickstart setup setup-cdk setup-training setup-scan setup-deploy setup-docs setup-torch synth jobs run-local summary \
 	test test-cdk test-training test-runs test-conformance test-long list-suites $(addprefix long-,$(SUITES)) check lint types scan audit advisories docs \
 	pictures change-effects pod-types bench bench-synth bench-input bench-lint bench-scaling bench-accuracy bench-torch-scaling \
 	bench-torch-accuracy bench-gpu bench-roi-align train-shapes wheel sbom snapshots lock outdated clean help

@@ -301,9 +301,48 @@ def test_run_local_gives_the_job_as_it_is_typed(job: str, given: str, makefile: 
     program(makefile / ".venv/bin/trainctl", 'printf "<%s>" "$@"')
     (makefile / "dist/jobs").mkdir(parents=True)
     (makefile / "dist/jobs/digits.k8s.yaml").touch()
+    (makefile / ".setup").mkdir()
+    (makefile / ".setup/training.done").touch()
     result = make(makefile, "-o", ".setup/training.done", "-o", ".setup/cdk.done", "run-local", f"JOB={job}")
     assert result.stdout.splitlines()[1:] == [f"<run-local><{given}><--ranks><2>"]
     assert result.stderr == ""
+
+
+def test_run_local_takes_ranks_and_arguments(makefile: Path) -> None:
+    program(makefile / ".venv/bin/trainctl", 'printf "<%s>" "$@"')
+    (makefile / "train.py").touch()
+    built = ("-o", ".setup/training.done", "-o", ".setup/cdk.done")
+    result = make(makefile, *built, "run-local", "JOB=train.py", "RANKS=4", "ARGS=--epochs 3")
+    assert result.stdout.splitlines()[1:] == ["<run-local><train.py><--ranks><4><--><--epochs><3>"]
+
+
+def test_run_local_checks_the_job_before_it_installs(makefile: Path, root: Path) -> None:
+    recipes = "workloads/training_workloads/recipes"
+    (makefile / recipes).parent.mkdir(parents=True)
+    (makefile / recipes).symlink_to(root / recipes)
+    result = make(makefile, "run-local", "JOB=digit")
+    assert (result.returncode, result.stdout) == (2, "")
+    first, _ = result.stderr.splitlines()
+    assert first.startswith(
+        "error: JOB is 'digit', but it is neither a recipe nor a file; give one of digits digits-p4d "
+    )
+    assert "setup/training.sh" in make(makefile, "-n", "run-local", "JOB=digits").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["run-local", "digits"],
+            "'digits' is not a target; 'make help' lists them; a recipe is a variable: 'make run-local JOB=digits'",
+        ),
+        (["quick"], "'quick' is not a target; 'make help' lists them"),
+    ],
+)
+def test_a_word_that_is_no_target_ends_make_at_once(words: list[str], message: str, makefile: Path) -> None:
+    result = make(makefile, *words)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"*** {message}.  Stop." in result.stderr
 
 
 def test_the_cdk_of_the_environment_works_from_any_folder_and_checks_for_no_newer_version(

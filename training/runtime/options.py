@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 _GROUPS = ("data", "network", "recipe", "machine", "ranks", "output")
 
 _KEY = "option"
+
+#: With this variable a program ends when its command line is parsed: `trainctl` checks the arguments of a job.
+ONLY_PARSE = "TRAINING_ONLY_PARSE"
 
 #: Instead of a default, for an option that must be given.
 REQUIRED = object()
@@ -106,7 +110,10 @@ def parse(
             given[name] = each.kind(words[1:] if words[:1] == ["--"] else words)
         elif each.repeated:
             given[name] = tuple(given[name])
-    return settings(**given)
+    parsed = settings(**given)
+    if os.environ.get(ONLY_PARSE):
+        raise SystemExit(0)
+    return parsed
 
 
 def stated_options(settings: "type[DataclassInstance] | DataclassInstance") -> Mapping[str, Option]:

@@ -42,6 +42,15 @@ def test_the_command_follows_the_dashes() -> None:
     assert parse("--output-dir", "out", "copy", "--", "sh", "--", "-c").command == ("sh", "--", "-c")
 
 
+def test_a_program_whose_arguments_are_checked_ends_when_they_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(options.ONLY_PARSE, "1")
+    with pytest.raises(SystemExit) as ended:
+        parse("--output-dir", "out", "copy")
+    assert ended.value.code == 0
+    with pytest.raises(UserError, match="'--epochs' is 0; give 1 or more"):
+        parse("--output-dir", "out", "--epochs", "0", "copy")
+
+
 def test_a_repeated_option_is_a_tuple() -> None:
     assert parse("--output-dir", "out", "--mount", "/a", "--mount", "/b", "copy").mount == (Path("/a"), Path("/b"))
     assert parse("--output-dir", "out", "copy").mount == ()

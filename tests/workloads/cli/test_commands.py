@@ -61,15 +61,19 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
         ),
         (
             ["run-local", "s3.py", "--epochs", "3"],
-            "'--epochs' is not an option of 'trainctl run-local'; an argument of the script goes behind '--': "
-            "'trainctl run-local train.py -- --epochs'",
+            "'--epochs' is not an option of 'trainctl run-local'; an argument of the program goes behind '--': "
+            "'trainctl run-local s3.py -- --epochs 3'",
         ),
         (
             ["run-local", "s3.py", "--rank", "3"],
-            "'--rank' is not an option of 'trainctl run-local'; did you mean --ranks? an argument of the script goes "
-            "behind '--': 'trainctl run-local train.py -- --rank'",
+            "'--rank' is not an option of 'trainctl run-local'; did you mean --ranks? an argument of the program "
+            "goes behind '--': 'trainctl run-local s3.py -- --rank 3'",
         ),
-        (["render", "--no-efa"], "'--no-efa' is not an option of 'trainctl render'; did you mean --efa-interfaces?"),
+        (
+            ["render", "--no-efa"],
+            "'--no-efa' is not an option of 'trainctl render'; did you mean --efa-interfaces? an argument of the "
+            "program goes behind '--': 'trainctl render JOB -- --no-efa'",
+        ),
         (["list", "--x"], "'--x' is not an option of 'trainctl list'; 'trainctl list --help' lists the options"),
         (
             ["--x"],
@@ -79,38 +83,6 @@ def test_a_huge_number_is_one_line(command: Command) -> None:
     ],
 )
 def test_a_mistake_in_the_command_line_is_one_line(arguments: list[str], message: str, command: Command) -> None:
-    assert command(*arguments) == (2, "", f"error: {message}\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["get", "jobs"], "'get' is not a command of trainctl; use 'trainctl list'"),
-        (["apply", "-f", "x"], "'apply' is not a command of trainctl; use 'trainctl submit'"),
-        (["delete", "job"], "'delete' is not a command of trainctl; use 'trainctl cancel'"),
-        (["describe", "job"], "'describe' is not a command of trainctl; use 'trainctl status'"),
-        (["help", "lint"], "'help' is not a command of trainctl; use 'trainctl --help' or 'trainctl COMMAND --help'"),
-        (
-            ["-n", "foo", "list"],
-            "'-n' is not an option of 'trainctl'; an option of a command goes behind it: 'trainctl COMMAND -n'",
-        ),
-        (
-            ["scale", "x", "--replicas", "3"],
-            "'--replicas' is not an option of 'trainctl scale'; give the value without it",
-        ),
-        (
-            ["digits"],
-            "'digits' is not a command of trainctl; use 'trainctl render digits' or 'trainctl run-local digits'",
-        ),
-        (["render", "--replicas", "3"], "'--replicas' is not an option of 'trainctl render'; use '--workers'"),
-        (["top"], "'top' is not a command of trainctl; use 'kubectl top pods'"),
-        (["submit", "-f", "x"], "'-f' is not an option of 'trainctl submit'; give the value without it"),
-        (["list", "-o", "json"], "'-o' is not an option of 'trainctl list'; use '--json'"),
-        (["lint", "a.yaml", "-o", "json"], "'-o' is not an option of 'trainctl lint'; use '--format'"),
-        (["lint", "a.yaml", "--json"], "'--json' is not an option of 'trainctl lint'; use '--format'"),
-    ],
-)
-def test_habits_of_kubectl_are_answered(arguments: list[str], message: str, command: Command) -> None:
     assert command(*arguments) == (2, "", f"error: {message}\n")
 
 

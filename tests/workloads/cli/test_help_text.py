@@ -32,7 +32,9 @@ def test_without_a_command_the_help_is_shown(command: Command) -> None:
 
 def test_says_how_a_command_is_used(command: Command) -> None:
     assert command("scale", "-h").out.splitlines()[0] == "Usage: trainctl scale [OPTIONS] NAME WORKERS"
-    assert command("render", "-h").out.splitlines()[0] == "Usage: trainctl render [OPTIONS] [RECIPE]..."
+    assert command("render", "-h").out.splitlines()[0] == (
+        "Usage: trainctl render [OPTIONS] [RECIPE]... [-- ARGUMENT...]"
+    )
 
 
 def test_the_version_is_that_of_the_package(command: Command) -> None:

@@ -53,9 +53,9 @@ def test_callbacks_of_the_wrong_horovod(text: str, is_wrong: bool, tmp_path: Pat
         (["digits", "--environment="], "'--environment' is ''; give a folder"),
         (["digits", "--ranks=two"], "'--ranks' is 'two'; give a whole number, such as 2"),
         (
-            ["digits", "--", "--epochs"],
-            "'ARGUMENT' is '--epochs', but digits is no Python script, and only a script takes arguments; omit it; "
-            "'trainctl render' changes a job",
+            ["digits", "--launcher=mpirun"],
+            "'--launcher' is 'mpirun', but digits is no Python script, and the launcher of a job is in its command; "
+            "omit it",
         ),
         ([], "Missing argument 'JOB'; 'trainctl run-local --help' shows what to type"),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from training_workloads.run_local.local_plan import plan_script
-from training_workloads.run_local.run_target import is_script, read_target
+from training_workloads.run_local.run_target import read_target
 from training_workloads.validation import InputError
 
 JOB = "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: mine}\n"
@@ -98,14 +98,6 @@ def test_a_file_with_recipes_runs_once(folder: Path, capsys: pytest.CaptureFixtu
 )
 def test_a_recipe_without_an_mpi_job_is_rejected(recipe: str, words: str) -> None:
     assert problem_of(recipe).startswith(f"'file' is '{recipe}', but {words}")
-
-
-def test_a_script_is_a_python_file_that_exists(folder: Path) -> None:
-    (folder / "train.py").touch()
-    (folder / "folder.py").mkdir()
-    assert [is_script(name) for name in ("train.py", "folder.py", "gone.py", "dist/jobs/mine.k8s.yaml")] == [
-        *(True, False, False, False)
-    ]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--epochs", "3"], ["/etc/mpi/hostfile"]])

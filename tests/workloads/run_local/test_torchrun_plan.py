@@ -20,7 +20,6 @@ from training_workloads.run_local.supervisor import supervise
 from training_workloads.run_local.torchrun_plan import (
     plan_torchrun,
     plan_torchrun_script,
-    script_needs_torchrun,
 )
 
 # What torchrun of PyTorch 2.15 writes at the end, shortened: it ended rank 1 after rank 0 had failed.
@@ -164,27 +163,6 @@ def test_a_real_torchrun_tags_the_lines_of_each_rank(
     assert {"rank  0 | err 0", "rank  1 | err 1"} <= set(errors.splitlines())
     assert "Traceback" not in errors
     assert errors.splitlines()[-1] == "run-local: rank 0 ended with exit code 3; no rank runs any more"
-
-
-@pytest.mark.parametrize(
-    ("text", "needs"),
-    [
-        ("import torch", True),
-        ("from torch import nn", True),
-        ("def main():\n    from transformers import Trainer", True),
-        ("import lightning.pytorch as pl", True),
-        ("import torch\nimport horovod.torch as hvd", False),
-        ("import torch\nfrom mpi4py import MPI", False),
-        ("import tensorflow", False),
-        ("from .torch import x", False),
-        ("import torchless", False),
-        ("def f(:", False),
-    ],
-)
-def test_the_imports_of_a_script_choose_its_launcher(text: str, needs: bool, tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(text)
-    assert script_needs_torchrun(str(script)) == needs
 
 
 def test_a_script_of_torch_is_started_as_on_one_node(tmp_path: Path) -> None:

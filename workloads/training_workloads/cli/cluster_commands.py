@@ -1,11 +1,11 @@
 """The commands for jobs on a cluster: `submit`, `list`, `status`, `logs`, `wait`, `scale` and `cancel`."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -21,19 +21,20 @@ from training_workloads.cli.cluster_output import (
     session,
     short_time,
 )
-from training_workloads.cli.commands import Command
+from training_workloads.cli.commands import Command, ProgramCommand
 from training_workloads.cli.node_history import read_ended_nodes
 from training_workloads.cli.parameters import (
     NUMBER,
     WHOLE_NUMBER,
     context_option,
-    files_argument,
     json_option,
+    launcher_option,
     name_argument,
     names_argument,
     namespace_option,
     recursive_option,
     seconds,
+    submitted_argument,
 )
 from training_workloads.cluster.client import Cluster
 from training_workloads.cluster.elastic_scaling import scale_job, wait_until_scaled
@@ -152,9 +153,14 @@ class _Cancelling:
         return f"pods of {names} may still be ending: 'kubectl get pods' shows them" if names else ""
 
 
-@click.command(cls=Command)
-@files_argument
+@click.command(cls=ProgramCommand)
+@submitted_argument
 @recursive_option
+@click.option("--name", help="Name of the job of a recipe or a script.")
+@click.option("--image", help="Image of that job.")
+@click.option("--instance-type", help="EC2 type of its workers' nodes.")
+@click.option("--workers", type=WHOLE_NUMBER, help="Number of its workers.")
+@launcher_option
 @click.option("--any-kind", is_flag=True, help="Create objects of every kind, also those that no job needs.")
 @click.option("--max-cost", type=NUMBER, help="Dollars that a run may cost, over all its starts. Default: the job's.")
 @context_option
@@ -168,14 +174,20 @@ def submit(
     context: str | None,
     namespace: str | None,
     as_json: bool,
+    name: str | None,
+    launcher: str | None,
+    arguments: tuple[str, ...],
+    **changes: Any,
 ) -> None:
-    """Check manifests, and create the objects in them."""
+    """Check manifests, and create the objects in them; or the job of a recipe or a script."""
     # Here and below, because YAML and the schemas take 0.2 s to import.
+    from training_workloads.cli.rendered_jobs import read_or_rendered
     from training_workloads.cluster.submit import plan_submission
     from training_workloads.cluster.submit import submit as submit_objects
     from training_workloads.cluster.submitted_cap import with_max_cost
 
-    documents = _checked(files, recursive=recursive)
+    read, problems = read_or_rendered(files, name, changes, arguments=arguments, launcher=launcher, recursive=recursive)
+    documents = _checked(read, problems)
     if max_cost is not None:
         documents = with_max_cost(documents, max_cost)
     submitting = _Submitting(quiet=as_json)
@@ -335,13 +347,12 @@ def cancel(names: tuple[str, ...], finished: bool, context: str | None, namespac
         print_json(run.deleted)
 
 
-def _checked(files: tuple[str, ...], *, recursive: bool) -> list["Document"]:
+def _checked(read: "Sequence[tuple[str, Sequence[Document]]]", problems: list[Problem]) -> list["Document"]:
     """Return the objects of some files; print the lint's findings, and end the command if one is an error."""
     from training_workloads.cluster.submit import check_objects
     from training_workloads.lint import lint_read
-    from training_workloads.manifests.documents import read_manifests
+    from training_workloads.recipes.cluster_fit import noted
 
-    read, problems = read_manifests(files, recursive=recursive)
     for file, documents in read:
         problems += check_objects(file, documents)
     linted = [(file, line, finding) for file, documents in read for finding, line in lint_read(documents)]
@@ -351,6 +362,7 @@ def _checked(files: tuple[str, ...], *, recursive: bool) -> list["Document"]:
         say(f"{file}:{line}: {finding}", error=True)
     if problems:
         raise InputError(*problems)
+    say(*(f"note: {problem}" for problem in noted(read)), error=True)
     if errors := sum(finding.level == "error" for _, _, finding in found):
         say(f"error: nothing was submitted; fix the {errors} error{'s' * (errors > 1)} first", error=True)
         raise click.exceptions.Exit(USER_ERROR)

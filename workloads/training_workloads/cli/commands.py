@@ -9,40 +9,24 @@ from typing import Any, Final
 
 import click
 
+from training_workloads.cli.habits import COMMANDS, DESTRUCTIVE, OPTIONS
 from training_workloads.exit_codes import USER_ERROR
 from training_workloads.terminal import printable
-from training_workloads.validation import InputError, Problem, known_names
+from training_workloads.validation import InputError, Problem
 
-__all__ = ["Command", "Group", "RejectedValuesError", "error_lines"]
+__all__ = ["Command", "Group", "ProgramCommand", "RejectedValuesError", "error_lines"]
 
-#: The verbs of kubectl and of shells, and the command that does the same here.
-_HABITS: Final = {
-    "get": "trainctl list",
-    "ls": "trainctl list",
-    "ps": "trainctl list",
-    "apply": "trainctl submit",
-    "create": "trainctl submit",
-    "run": "trainctl submit' or 'trainctl run-local",
-    "delete": "trainctl cancel",
-    "rm": "trainctl cancel",
-    "stop": "trainctl cancel",
-    "describe": "trainctl status",
-    "log": "trainctl logs",
-    "help": "trainctl --help' or 'trainctl COMMAND --help",
-    "version": "trainctl --version",
-    "top": "kubectl top pods",
-    "exec": "kubectl exec",
-}
+#: Before the arguments of a job's program.
+SEPARATOR: Final = "--"
 
-#: kubectl's options and those of other commands, and the parameters of which a command has one in their place.
-_HABITUAL_OPTIONS: Final = {
-    "--replicas": ("workers",),
-    "-f": ("files",),
-    "--filename": ("files",),
-    "-o": ("as_json", "output_format"),
-    "--output": ("as_json", "output_format"),
-    "--json": ("output_format",),
-}
+# A long list hides the answer.
+_FEW = 10
+
+# A name that is less alike has another meaning: of '--gpus' click finds '--pods'.
+_ALIKE = 0.8
+
+# Where a command keeps the words that the user typed.
+_WORDS = "training_workloads.words"
 
 
 class RejectedValuesError(click.UsageError):
@@ -112,25 +96,73 @@ def _meant_command(name: str, ctx: click.Context) -> str:
 
     if ctx.parent is None and name in RECIPES:
         return f"use 'trainctl render {name}' or 'trainctl run-local {name}'"
-    if ctx.parent is None and name in _HABITS:
-        return f"use '{_HABITS[name]}'"
+    group = ctx.command_path.partition(" ")[2]
+    if answer := COMMANDS.get(group, {}).get(name):
+        return answer
     assert isinstance(ctx.command, click.Group)
-    return known_names(name, ctx.command.list_commands(ctx))
+    known = ctx.command.list_commands(ctx)
+    close = [each for each in known if each not in DESTRUCTIVE and _is_alike(name, each)]
+    # Those of a group are few, and a long list hides the answer.
+    listed = f"known: {', '.join(sorted(known))}" if len(known) <= _FEW or not close else ""
+    return " ".join(filter(None, [f"did you mean {' or '.join(close)}?" if close else "", listed]))
+
+
+def _is_alike(given: str, name: str) -> bool:
+    from difflib import SequenceMatcher
+
+    plain = given.lower().replace("_", "-")
+    return (len(plain) > 1 and name.startswith(plain)) or SequenceMatcher(None, plain, name).ratio() >= _ALIKE
 
 
 def _meant_option(error: click.NoSuchOption, ctx: click.Context) -> str:
-    name, path, parameters = error.option_name, ctx.command_path, ctx.command.params
-    for same in parameters:
-        if same.name in _HABITUAL_OPTIONS.get(name, ()):
-            return f"use '{same.opts[0]}'" if isinstance(same, click.Option) else "give the value without it"
+    name, path, parameters = _typed_option(error, ctx), ctx.command_path, ctx.command.params
+    if habit := OPTIONS.get(name):
+        known = {each.name: each for each in parameters}
+        if meant := next((known[each] for each in habit.parameters if each in known), None):
+            return _instead(meant, name, ctx)
+        if habit.otherwise and not isinstance(ctx.command, click.Group):
+            return habit.otherwise
     if isinstance(ctx.command, click.Group):
         return f"an option of a command goes behind it: '{path} COMMAND {name}'"
+    close = _close_options(name, parameters)
+    hint = f"did you mean {' or '.join(close)}?" if close else ""
+    if isinstance(ctx.command, ProgramCommand) or any(each.name == "argument" for each in parameters):
+        return f"{hint} an argument of the program goes behind '--': '{_with_separator(name, ctx)}'".strip()
+    return hint or f"'{path} --help' lists the options"
+
+
+def _typed_option(error: click.NoSuchOption, ctx: click.Context) -> str:
+    """Return an option as it was typed: of `-np` click names `-n`."""
+    name = error.option_name
+    words = [word.partition("=")[0] for word in ctx.meta.get(_WORDS, ())]
+    if name.startswith("--") or name in words:
+        return name
+    return next((word for word in words if word.startswith(name)), name)
+
+
+def _instead(meant: click.Parameter, name: str, ctx: click.Context) -> str:
+    if isinstance(meant, click.Option):
+        return f"use '{meant.opts[0]}'"
+    words = [word for word in ctx.meta.get(_WORDS, ()) if word != name]
+    return f"give the value without it: '{ctx.command_path} {printable(' '.join(words))}'"
+
+
+def _close_options(name: str, parameters: list[click.Parameter]) -> list[str]:
+    options = [each for same in parameters for each in (*same.opts, *same.secondary_opts) if each.startswith("--")]
     # Of `--no-efa` too the options that begin with `--efa`.
-    longer = [each for same in parameters for each in same.opts if each.startswith(name.replace("--no-", "--"))]
-    close = f"did you mean {' or '.join(possible)}?" if (possible := longer or error.possibilities) else ""
-    if any(each.name == "argument" for each in parameters):
-        return f"{close} an argument of the script goes behind '--': '{path} train.py -- {name}'".strip()
-    return close or f"'{path} --help' lists the options"
+    plain = name.replace("--no-", "--")
+    longer = [each for each in options if len(plain) > len("--x") and each.startswith(plain)]
+    return longer or [each for each in options if name.startswith("--") and _is_alike(name[2:], each[2:])]
+
+
+def _with_separator(name: str, ctx: click.Context) -> str:
+    """Return the command with an option, and its value if it has one, behind the separator."""
+    words = list(ctx.meta.get(_WORDS, ()))
+    start = next((number for number, word in enumerate(words) if word.partition("=")[0] == name), len(words))
+    has_value = start + 1 < len(words) and "=" not in words[start] and not words[start + 1].startswith("-")
+    end = start + 1 + has_value
+    own = [word for word in (*words[:start], *words[end:]) if word != SEPARATOR]
+    return printable(" ".join([ctx.command_path, *(own or ["JOB"]), SEPARATOR, *words[start:end]]))
 
 
 class Command(click.Command):
@@ -138,6 +170,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words that follow the command."""
+        ctx.meta.setdefault(_WORDS, tuple(args))
         with _problems_of(ctx):
             return super().parse_args(ctx, args)
 
@@ -145,6 +178,22 @@ class Command(click.Command):
         """Run the command."""
         with _problems_of(ctx):
             return super().invoke(ctx)
+
+
+class ProgramCommand(Command):
+    """A command with arguments of a job's program, behind a lone `--`: the parameter `arguments`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words in front of the `--`, and keep those behind it."""
+        ctx.meta[_WORDS] = tuple(args)
+        end = args.index(SEPARATOR) if SEPARATOR in args else len(args)
+        rest = super().parse_args(ctx, args[:end])
+        ctx.params["arguments"] = tuple(args[end + 1 :])
+        return rest
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the usage with the arguments of the program."""
+        return [*super().collect_usage_pieces(ctx), f"[{SEPARATOR} ARGUMENT...]"]
 
 
 class Group(click.Group):

@@ -16,6 +16,7 @@ from training_workloads.lint.selection import SECURITY_IDS, chosen_rules
 from training_workloads.manifests.documents import Document, read_manifests
 from training_workloads.manifests.pod_templates import POD_KINDS
 from training_workloads.manifests.values import mapping, value_at
+from training_workloads.recipes.cluster_fit import noted
 from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem, check, one_of
 
@@ -58,6 +59,7 @@ def lint(
         Located(name, line, finding) for name, documents in read for finding, line in lint_read(documents, rules=rules)
     ]
     say(*filter(None, FORMATS[output_format](found, len(read)).split("\n")))
+    say(*(f"note: {problem}" for problem in noted(read)), error=True)
     if is_security:
         say(*_levels(read), error=True)
     if problems:

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import click
 
-from training_workloads.cli.completion import complete_jobs
+from training_workloads.cli.completion import complete_jobs, complete_recipes
 from training_workloads.names import dns_label, dns_subdomain
+from training_workloads.recipes.scripts import LAUNCHERS
 from training_workloads.validation import InputError, Problem, check, matches
 
 __all__ = [
@@ -19,12 +20,14 @@ __all__ = [
     "environment_option",
     "files_argument",
     "json_option",
+    "launcher_option",
     "name_argument",
     "names_argument",
     "namespace_option",
     "open_network_option",
     "recursive_option",
     "seconds",
+    "submitted_argument",
     "volumes_option",
     "whole_number",
 ]
@@ -124,7 +127,20 @@ files_argument: Final = click.argument(
     required=True,
     help="Manifests, such as dist/jobs/digits.k8s.yaml, or folders; - reads stdin.",
 )
+submitted_argument: Final = click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    help="Manifests, such as dist/jobs/digits.k8s.yaml, or folders; - reads stdin; or one recipe or Python script.",
+    shell_complete=complete_recipes,
+)
 recursive_option: Final = click.option("--recursive", "-R", is_flag=True, help="Read the folders inside a folder too.")
+launcher_option: Final = click.option(
+    "--launcher",
+    metavar="PROGRAM",
+    help=f"Starter of the ranks of a script: {' or '.join(LAUNCHERS)}. Default: by its imports.",
+)
 #: Where a local run reads and writes what a job does in the cluster's file system.
 volumes_option: Final = click.option(
     "--volumes", metavar="DIRECTORY", default=".", help="Local folder in place of the shared file system."

@@ -138,6 +138,9 @@ def output_folder(outdir: str) -> Path:
     """Return the value of `--outdir`; the empty text of an unset variable would be the current folder."""
     if not outdir:
         raise InputError(Problem(path=("outdir",), given=outdir, fix="give a folder, such as dist"))
+    if outdir == "-":
+        allowed = "each job is a separate file"
+        raise InputError(Problem(path=("outdir",), given=outdir, allowed=allowed, fix="give a folder, such as dist"))
     return Path(outdir)
 
 

@@ -14,12 +14,12 @@ from training_workloads.cli.completion import complete_recipes
 from training_workloads.cli.parameters import WHOLE_NUMBER, environment_option, json_option
 from training_workloads.cli.program import output_folder
 from training_workloads.exit_codes import CHECK_FAILED
+from training_workloads.recipes.scripts import is_script
 from training_workloads.resume_test.lives import Program
 from training_workloads.resume_test.resume_test import Report
 from training_workloads.resume_test.resume_test import test_resume as run_test
 from training_workloads.resume_test.verdict import Judged, Verdict
 from training_workloads.resume_test.working_copy import fits_into_copies, is_of_a_test, mark
-from training_workloads.run_local.run_target import is_script
 from training_workloads.run_local.runner import check_run, default_environment, planned
 from training_workloads.terminal import print_raw, say
 from training_workloads.validation import InputError, Problem, Problems, at_least, check, enforce

@@ -27,10 +27,11 @@ COMMANDS: Final = {
     "Jobs on this machine": {
         "init": ("init_command:init", "Write a project of your own: a training script, its job, its cluster."),
         "lint": ("lint_command:lint", "Check manifests of MPIJobs and volumes, of this project or any other."),
-        "render": ("local_commands:render", "Render recipes into manifests."),
+        "render": ("local_commands:render", "Render recipes and scripts into manifests."),
         "run-local": ("local_commands:run_local", "Run a job or a Python script on this machine, on the CPU."),
         "test-resume": ("test_resume_command:test_resume", "Kill a program again and again, and compare how it ends."),
         "plan": ("plan_commands:plan", "Predict the speed, the price and the limit of a training run."),
+        "offers": ("offers_command:offers", "Show the instance types with GPUs."),
     },
     "Jobs on a cluster": {
         "submit": ("cluster_commands:submit", "Check manifests, and create the objects in them."),

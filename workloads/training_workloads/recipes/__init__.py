@@ -89,7 +89,10 @@ def _of_the_others(found: Recipe, job_name: str | None, changes: Mapping[str, An
 def _strange(name: str, given: Mapping[str, Any], own: set[str]) -> Problems:
     for field in sorted(set(given) - own):
         allowed = f"{name} does not have it"
-        yield Problem(path=(field,), given=given[field], allowed=allowed, fix=_recipes_with(field))
+        # A job that measures the network has nodes, one that trains has workers.
+        is_workers = field == "nodes" and "workers" in own
+        fix = "give 'workers'" if is_workers else _recipes_with(field)
+        yield Problem(path=(field,), given=given[field], allowed=allowed, fix=fix)
 
 
 def _tried(make: Callable[[], _Made]) -> tuple[_Made | None, tuple[Problem, ...]]:

@@ -4,24 +4,17 @@ The data ships inside scikit-learn, so nothing is downloaded. Run locally: `make
 CPU. On GPUs: not measured.
 """
 
-from pathlib import Path
-
-from training_workloads.catalog import InstanceType, gpu_instance_type, supported_gpu_type
+from training_workloads.catalog import gpu_instance_type
 from training_workloads.catalog.framework_images import DEFAULT_FRAMEWORK, FRAMEWORKS
 from training_workloads.catalog.offers import DEFAULT_INSTANCE_TYPE
 from training_workloads.jobs.elastic_horovod_job import ElasticHorovodJobSpec
 from training_workloads.jobs.horovod_job import HorovodJobSpec
 from training_workloads.jobs.scheduling import Scheduling
 from training_workloads.jobs.volumes import RUNS_DIRECTORY, SharedVolume
-from training_workloads.manifests.values import mapping
 from training_workloads.mpijob.programs import DIGITS, LOCAL_IMAGE
-from training_workloads.validation import InputError
-from training_workloads.yaml_lines import read_yaml
+from training_workloads.recipes.cluster_fit import node_groups
 
-__all__ = ["digits", "digits_p4d", "digits_p5", "digits_spot", "gpu_nodes"]
-
-# As `app.py` and `trainctl init` name it; other tools have files of this name, too.
-_FILE = "cluster.yaml"
+__all__ = ["digits", "digits_p4d", "digits_p5", "digits_spot"]
 
 
 def _command(job: str) -> tuple[str, ...]:
@@ -30,25 +23,9 @@ def _command(job: str) -> tuple[str, ...]:
 
 def _instance_type() -> str:
     supported = FRAMEWORKS[DEFAULT_FRAMEWORK]
-    nodes = (each for each in gpu_nodes() if each.gpu and supported.includes(each.gpu))
-    return next((each.name for each in nodes), DEFAULT_INSTANCE_TYPE)
-
-
-def gpu_nodes(folder: Path = Path()) -> list[InstanceType]:
-    """Return the instance types of the GPU node groups, in their order.
-
-    A recipe has a default without them: whether the file is right is the question of `cdk synth`, which reports it.
-
-    Args:
-        folder: Where `cluster.yaml` is. Default: the current folder.
-    """
-    try:
-        documents = read_yaml((folder / _FILE).read_bytes())
-    except (OSError, InputError):
-        return []
-    groups = [group for each in documents for group in mapping(mapping(each.content).get("node_groups")).values()]
-    named = [mapping(group).get("instance_type") for group in groups]
-    return [gpu_instance_type(str(name)) for name in named if not list(supported_gpu_type(name))]
+    nodes = [gpu_instance_type(each.instance_type) for each in node_groups()]
+    fitting = (each.name for each in nodes if each.gpu and supported.includes(each.gpu))
+    return next(fitting, DEFAULT_INSTANCE_TYPE)
 
 
 def digits(name: str = "digits") -> HorovodJobSpec:

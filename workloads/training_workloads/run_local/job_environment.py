@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from training_workloads.recipes.scripts import TORCHRUN
 from training_workloads.run_local.local_plan import LocalRun
-from training_workloads.run_local.torchrun_plan import TORCHRUN
 from training_workloads.validation import Problem, Problems, enforce
 
 __all__ = ["check_environment"]

@@ -30,6 +30,7 @@ from training_workloads.mpijob.launch_options import (
 )
 from training_workloads.mpijob.launcher_argv import DEFAULT_SLOTS, HOSTFILE, mpirun_command, unwrapped
 from training_workloads.mpijob.view import MpiJobView
+from training_workloads.recipes.scripts import script_program
 from training_workloads.validation import MISSING, InputError, Problem, at_least, enforce
 
 __all__ = [
@@ -148,7 +149,7 @@ def plan_script(script: str, arguments: Sequence[str], scratch: Path, ranks: int
     """Return the command that runs a Python script as ranks, 2 by default, as a job would."""
     count = _RANKS_OF_A_SCRIPT if ranks is None else ranks
     threads = local_threads(count)
-    program = ("python", script, *arguments)
+    program = (*script_program(script), *arguments)
     launcher, *options = mpirun_command(count, threads, program)[: -len(program)]
     hostfile = str(scratch / Path(HOSTFILE).name)
     local = [hostfile if word == HOSTFILE else word for word in options]

@@ -13,11 +13,12 @@ from training_workloads.recipes import RENAMED, Recipe, find_recipes, known_reci
 from training_workloads.run_local.torchrun_plan import runs_torchrun
 from training_workloads.validation import InputError, Problem, Problems, enforce, known_names
 
-__all__ = ["Target", "is_script", "read_job", "read_target"]
+__all__ = ["Target", "read_job", "read_target"]
 
 _SCRIPT_SUFFIX = ".py"
 _RENDERED = Path("dist/jobs")
 _FEW_NAMES = 10
+_SHOWN_FILES = 3
 
 # Beside a script, and no scripts of ranks.
 _OTHER_SCRIPTS = ("app.py", "conftest.py", "recipes.py", "setup.py")
@@ -38,11 +39,6 @@ class Target:
     note: str = ""
 
 
-def is_script(name: str) -> bool:
-    """Return whether a name is that of an existing Python script."""
-    return Path(name).suffix == _SCRIPT_SUFFIX and Path(name).is_file()
-
-
 def read_target(name: str) -> Target:
     """Return the job of a manifest, of a folder with one, of the standard input, or of a recipe.
 
@@ -51,6 +47,9 @@ def read_target(name: str) -> Target:
     """
     if not name or name == STANDARD_INPUT or Path(name).exists():
         return Target(job=read_job(name), origin="the standard input" if name == STANDARD_INPUT else name)
+    if name.split()[0] in ("python", "python3"):
+        fix = "give the script alone, its arguments behind '--': 'trainctl run-local train.py -- --epochs 3'"
+        raise InputError(Problem(path=("file",), given=name, allowed="ranks start Python themselves", fix=fix))
     # `recipes.py` is run once, and only for what may be in it.
     recipes = find_recipes()
     if name not in recipes:
@@ -97,6 +96,12 @@ def _one_job(documents: list[Document], given: str) -> Document:
     jobs = [document for kind, document in kinds if kind == KIND or runs_torchrun(document)]
     if len(jobs) == 1:
         return jobs[0]
+    if len(jobs) > 1:
+        files = sorted(str(path) for path in Path(given).glob("*.k8s.yaml")) if Path(given).is_dir() else []
+        fix = f"give one of {', '.join(files[:_SHOWN_FILES])}{', …' if len(files) > _SHOWN_FILES else ''}"
+        allowed = f"it contains {len(jobs)} jobs, and one can run here"
+        fix = fix if files else "give a file with one of them"
+        raise InputError(Problem(path=("file",), given=given, allowed=allowed, fix=fix))
     found = ", ".join(str(kind) for kind, _ in kinds if kind) or "no Kubernetes object"
     allowed = f"it contains {found}, and only the launcher of one {KIND}, or one Job of torchrun, can run here"
     fix = f"give a file with exactly one of them, or a Python script, whose name ends in {_SCRIPT_SUFFIX}"

@@ -13,18 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from training_workloads.jobs.volumes import RUNS_DIRECTORY
+from training_workloads.recipes.scripts import TORCHRUN, chosen_launcher, is_script
 from training_workloads.run_local import private_network
 from training_workloads.run_local.job_environment import check_environment
 from training_workloads.run_local.local_plan import LocalRun, plan_local_run, plan_script, write_hosts
-from training_workloads.run_local.run_target import is_script, read_target
+from training_workloads.run_local.run_target import read_target
 from training_workloads.run_local.supervisor import supervise
-from training_workloads.run_local.torchrun_plan import (
-    TORCHRUN,
-    plan_torchrun,
-    plan_torchrun_script,
-    runs_torchrun,
-    script_needs_torchrun,
-)
+from training_workloads.run_local.torchrun_plan import plan_torchrun, plan_torchrun_script, runs_torchrun
 from training_workloads.run_local.unsaved_training import unsaved_training
 from training_workloads.terminal import say
 from training_workloads.validation import InputError, Problem
@@ -53,6 +48,7 @@ def run_locally(
     environment: Path | None = None,
     ranks: int | None = None,
     arguments: Sequence[str] = (),
+    launcher: str | None = None,
     open_network: bool = False,
 ) -> int:
     """Run a job or a script to its end, with each rank's number in front of its lines.
@@ -63,7 +59,8 @@ def run_locally(
         environment: Virtual environment with the programs of the launcher and the ranks. Default: `.venv-training`, or
             `.venv-torch` for torchrun.
         ranks: Number of ranks. Default: that of the launcher's command; 2 for a script and for torchrun.
-        arguments: Those of a script.
+        arguments: Further ones of the program.
+        launcher: `torchrun` or `mpirun`, for a script. Default: by its imports.
         open_network: Whether the ranks of a job, or of a script of torchrun, have this machine's network, as those of
             other scripts do. Default: loopback alone, because launcher and ranks listen on all addresses, and trust
             every client.
@@ -77,7 +74,7 @@ def run_locally(
     """
     with tempfile.TemporaryDirectory(prefix="mpi-") as folder:
         scratch = Path(folder)
-        run, origin, note = planned(str(target), volumes.absolute(), scratch, ranks, arguments)
+        run, origin, note = planned(str(target), volumes.absolute(), scratch, ranks, arguments, launcher)
         run = replace(run, private=run.private and not open_network)
         write_hosts(scratch, run.ranks)
         return run_planned(run, scratch, volumes=volumes, environment=environment, origin=origin, note=note)
@@ -153,19 +150,33 @@ def _opened(path: Path, volumes: Path) -> Iterator[int]:
 
 
 def planned(
-    target: str, volumes: Path, scratch: Path, ranks: int | None, arguments: Sequence[str]
+    target: str,
+    volumes: Path,
+    scratch: Path,
+    ranks: int | None,
+    arguments: Sequence[str],
+    launcher: str | None = None,
 ) -> tuple[LocalRun, str, str]:
     """Return the run, where it is from, and what the user may have meant instead."""
     if is_script(target):
-        plan_a_script = plan_torchrun_script if script_needs_torchrun(target) else plan_script
+        plan_a_script = plan_torchrun_script if chosen_launcher(target, launcher) == TORCHRUN else plan_script
         return plan_a_script(target, arguments, scratch, ranks), "", ""
-    if arguments:
-        allowed = f"{target} is no Python script, and only a script takes arguments"
-        fix = "omit it; 'trainctl render' changes a job"
-        raise InputError(Problem(path=("argument",), given=arguments[0], allowed=allowed, fix=fix))
+    if launcher is not None:
+        allowed = f"{target} is no Python script, and the launcher of a job is in its command"
+        raise InputError(Problem(path=("launcher",), given=launcher, allowed=allowed, fix="omit it"))
     found = read_target(target)
     plan = plan_torchrun if runs_torchrun(found.job) else plan_local_run
-    return plan(found.job, volumes, scratch, ranks), found.origin, found.note
+    return _with_arguments(plan(found.job, volumes, scratch, ranks), arguments), found.origin, found.note
+
+
+def _with_arguments(run: LocalRun, arguments: Sequence[str]) -> LocalRun:
+    """Return a run whose program has further arguments."""
+    # A shell's text, or an unknown option of the launcher, hides where the program ends.
+    if arguments and run.command[-1:] != run.program[-1:]:
+        allowed = f"the program of {run.name} is not at the end of its command"
+        fix = "omit it, and give the argument in the manifest"
+        raise InputError(Problem(path=("argument",), given=arguments[0], allowed=allowed, fix=fix))
+    return replace(run, command=(*run.command, *arguments), program=(*run.program, *arguments))
 
 
 def _run(run: LocalRun, variables: dict[str, str], scratch: Path, folder: Path, origin: str, note: str) -> int:

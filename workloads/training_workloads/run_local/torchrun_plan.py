@@ -4,7 +4,6 @@ There is one node, whose ranks meet at a store here. Torchrun's options are thos
 waited for, and a rank that failed is not started again. A job's program has a local folder for each mounted claim.
 """
 
-import ast
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,19 +13,14 @@ from training_workloads.manifests.documents import Document
 from training_workloads.manifests.other_workloads import other_workload
 from training_workloads.manifests.torchrun import Torchrun, own_words, torchrun
 from training_workloads.manifests.values import mapping
+from training_workloads.recipes.scripts import TORCHRUN, script_program
 from training_workloads.run_local.local_plan import LocalRun, local_threads, localized_path, shown_name
 from training_workloads.validation import MISSING, InputError, Problem
 
-__all__ = ["TORCHRUN", "plan_torchrun", "plan_torchrun_script", "runs_torchrun", "script_needs_torchrun"]
-
-TORCHRUN = "torchrun"
+__all__ = ["plan_torchrun", "plan_torchrun_script", "runs_torchrun"]
 
 # A worker has as many as its node has GPUs, which this machine's memory may not have room for.
 _RANKS = 2
-
-# What a script of torchrun's ranks imports, and what it imports where MPI starts them.
-_OF_TORCH = {"torch", "accelerate", "lightning", "pytorch_lightning", "transformers"}
-_OF_MPI = {"horovod", "mpi4py", "tensorflow", "keras"}
 
 # The tag that horovodrun writes, so that each line begins with its rank. Torchrun replaces `${rank}`
 # (`_start_workers` in torch/distributed/elastic/agent/server/local_elastic_agent.py, read in torch 2.15.0).
@@ -71,30 +65,18 @@ def plan_torchrun(document: Document, volumes: Path, scratch: Path, ranks: int |
     )
 
 
-def script_needs_torchrun(script: str) -> bool:
-    """Return whether the ranks of a script expect the variables of torchrun: it imports PyTorch, and nothing of MPI."""
-    try:
-        tree = ast.parse(Path(script).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        # The run itself says what is wrong with it.
-        return False
-    names = {each.name for found in ast.walk(tree) if isinstance(found, ast.Import) for each in found.names}
-    names |= {found.module or "" for found in ast.walk(tree) if isinstance(found, ast.ImportFrom) and not found.level}
-    imported = {name.partition(".")[0] for name in names}
-    return bool(imported & _OF_TORCH) and not imported & _OF_MPI
-
-
 def plan_torchrun_script(script: str, arguments: Sequence[str], scratch: Path, ranks: int | None = None) -> LocalRun:
     """Return the command that runs a script of PyTorch as ranks, 2 by default, as torchrun would on a node."""
     count = _RANKS if ranks is None else ranks
     threads = local_threads(count)
+    _, *program = script_program(script)
     return LocalRun(
         name=script,
         launcher=TORCHRUN,
-        command=(*_options(count, scratch), script, *arguments),
+        command=(*_options(count, scratch), *program, *arguments),
         environment=_variables(threads),
         ranks=count,
-        program=("python", script, *arguments),
+        program=("python", *program, *arguments),
         hides_traceback=True,
         private=True,
     )

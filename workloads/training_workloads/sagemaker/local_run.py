@@ -13,9 +13,9 @@ from typing import Any
 from training_workloads.jobs.rank_environment import OPENMP_THREADS
 from training_workloads.jobs.torch_elastic_job import TorchElasticJobSpec
 from training_workloads.jobs.volumes import RUNS_DIRECTORY
+from training_workloads.recipes.scripts import TORCHRUN
 from training_workloads.run_local.local_plan import LocalRun, local_threads, localized_path
 from training_workloads.run_local.runner import run_planned
-from training_workloads.run_local.torchrun_plan import TORCHRUN
 from training_workloads.sagemaker.container_program import (
     CHECKPOINTS,
     ContainerProgram,
