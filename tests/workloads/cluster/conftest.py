@@ -40,8 +40,9 @@ class Clock:
 
 
 @pytest.fixture
-def program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Program:
-    """Run the program in this process."""
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Program:
+    """Run the program in this process, in a folder without `cluster.yaml`, with which jobs would be compared."""
+    monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> Result:
         capsys.readouterr()
