@@ -123,7 +123,7 @@ def test_all_three_sizes_are_given_because_eks_takes_all_or_none(site: Site, roo
     (group,) = properties(template(site, instance_type="p3dn.24xlarge", max_size=4), "AWS::EKS::Nodegroup")
     assert group["ScalingConfig"] == {"MinSize": 0, "DesiredSize": 0, "MaxSize": 4}
     text = " ".join((root / "docs/configuration.md").read_text().split())
-    assert "`desired_size`, 0 unless you set it, is sent with each change of `min_size` or `max_size`" in text
+    assert "a change of `min_size` or `max_size` also sets the number of nodes to `desired_size`" in text
 
 
 @pytest.mark.parametrize(("sizes", "number"), [({}, 0), ({"desired_size": 1}, 1), ({"min_size": 2}, 2)])

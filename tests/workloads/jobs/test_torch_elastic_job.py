@@ -199,8 +199,11 @@ def test_only_a_job_that_names_on_demand_capacity_holds_its_nodes(capacity_type:
 
 
 @pytest.mark.parametrize("rendezvous", ["c10d", "etcd"])
-def test_the_lint_finds_nothing(rendezvous: str, tmp_path: Path) -> None:
+def test_the_lint_finds_nothing(rendezvous: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from training_workloads.cli import program
+
+    # Without a cluster.yaml, with which it would compare the job.
+    monkeypatch.chdir(tmp_path)
 
     made = objects(rendezvous=rendezvous, workers=3, max_workers=4)
     path = tmp_path / "job.yaml"

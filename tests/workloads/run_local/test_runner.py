@@ -231,7 +231,6 @@ def test_rejects_a_missing_manifest(manifest: Path) -> None:
         ("kind: Pod", "Pod"),
         ("kind: Job\n---\nkind: Role", "Job, Role"),
         ("", "no Kubernetes object"),
-        ("kind: MPIJob\n---\nkind: MPIJob", "MPIJob, MPIJob"),
     ],
 )
 def test_rejects_a_file_without_exactly_one_job(text: str, found: str, tmp_path: Path) -> None:

@@ -25,7 +25,10 @@ _MORE: Final = "More"
 #: The commands of this package under their headings: where each is, and its line in the help, which thus imports none.
 COMMANDS: Final = {
     "Jobs on this machine": {
-        "init": ("init_command:init", "Write a project of your own: a training script, its job, its cluster."),
+        "init": (
+            "init_command:init",
+            "Write a project of your own: a training script that resumes, its job, its cluster.",
+        ),
         "lint": ("lint_command:lint", "Check manifests of MPIJobs and volumes, of this project or any other."),
         "render": ("local_commands:render", "Render recipes and scripts into manifests."),
         "run-local": ("local_commands:run_local", "Run a job or a Python script on this machine, on the CPU."),
