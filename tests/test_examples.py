@@ -135,6 +135,6 @@ def test_the_readme_shows_what_the_lint_says_of_the_broken_job(
     ],
 )
 def test_a_page_shows_what_changes_in_a_script(page: str, before: str, after: str, root: Path) -> None:
-    texts = [(root / f"examples/own_job/{name}.py").read_text().splitlines() for name in (before, after)]
-    lines = difflib.unified_diff(*texts, "train.py", "train.py", n=1, lineterm="")
+    old, new = ((root / f"examples/own_job/{name}.py").read_text().splitlines() for name in (before, after))
+    lines = difflib.unified_diff(old, new, "train.py", "train.py", n=1, lineterm="")
     assert "\n".join(["```diff", *lines, "```"]) in (root / f"docs/{page}.md").read_text()

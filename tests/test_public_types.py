@@ -54,13 +54,15 @@ HorovodJobSpec(name="job", nodes="2")  # Unexpected keyword argument "nodes"
 def found(root: Path, user_environment: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, str]]:
     """The errors of each file by line, as a user of the wheel sees them."""
     folder = tmp_path_factory.mktemp("files")
-    for example in (root / "examples").rglob("*.py"):
+    # Without training scripts, whose packages are in another environment.
+    examples = [path for path in (root / "examples").rglob("*.py") if path.parent.name != "own_job"]
+    for example in examples:
         name = "_".join(example.relative_to(root / "examples").with_suffix("").parts)
         (folder / f"example_{name}.py").write_text(example.read_text())
-    # Without the training script, whose packages are in another environment.
     for file in PROJECT.glob("*.py"):
-        if file.name != "train.py":
-            (folder / file.name).write_text(file.read_text())
+        (folder / file.name).write_text(file.read_text())
+    for framework, name in (("tensorflow", "recipes.py"), ("torch", "torch_recipes.py")):
+        (folder / name).write_text((PROJECT / framework / "recipes.py").read_text())
     (folder / "mistakes.py").write_text(MISTAKES)
     options = ["--strict", "--config-file=", "--hide-error-context", f"--cache-dir={root / '.mypy_cache'}"]
     command = ["mypy", *options, f"--python-executable={user_environment / 'bin/python'}"]

@@ -14,6 +14,7 @@ from tests.stacks.templates import SCENARIOS
 from tests.stacks.templates import templates as templates_of
 from training_cluster import ClusterConfig, NodeRepair
 from training_cluster.account.deployed_stack import NODE_GROUP
+from training_cluster.account.kept_resources import KeptResource
 from training_cluster.changes.findings import REJECTED, Jobs
 from training_cluster.changes.node_group_rules import node_groups_are_updated
 from training_cluster.changes.planned_stack import PlannedStack, group_name
@@ -83,6 +84,9 @@ class Idle:
 
     def lustre(self, id: str) -> None:
         return None
+
+    def kept(self, kind: str, id: str) -> KeptResource:
+        raise AssertionError("no resource stays")
 
     def importers(self, export: str) -> list[str]:
         return []

@@ -109,8 +109,16 @@ def test_look_ups_that_no_synthesis_writes_are_skipped() -> None:
     account.answer_identity()
     here = {"account": "111122223333", "region": "us-west-2", "parameterName": "/ami"}
     good = {"key": "K", "provider": "ssm", "props": here}
-    odd = [None, [], {}, {**good, "props": []}, {**good, "key": 3}, {**good, "props": {**here, "parameterName": []}}]
-    assert [look_up(account, each) for each in (None, [], {"missing": 3}, {"missing": odd})] == [{}] * 4
+    odd: list[Any] = [
+        None,
+        [],
+        {},
+        {**good, "props": []},
+        {**good, "key": 3},
+        {**good, "props": {**here, "parameterName": []}},
+    ]
+    manifests: list[Any] = [None, [], {"missing": 3}, {"missing": odd}]
+    assert [look_up(account, each) for each in manifests] == [{}] * 4
     other = {**good, "props": {**here, "region": "us-east-1"}}
     account.answer_parameter("/ami", "1.35.0-20260917")
     assert look_up(account, {"missing": [other, good]}) == {"K": "1.35.0-20260917"}

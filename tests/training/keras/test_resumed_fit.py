@@ -98,11 +98,12 @@ def test_a_stop_request_saves_and_ends_with_75(
             if batch == 6:
                 os.kill(os.getpid(), signal.SIGTERM)
 
+    before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as ended:
         fit(tmp_path, callbacks=lambda: [*_plateau(), Stop()], validation_data=(X[:20], Y[:20]))
     assert ended.value.code == 75
     assert "stopped on request after step " in capsys.readouterr().out
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) == before
     assert_same(fit(tmp_path, callbacks=_plateau, validation_data=(X[:20], Y[:20])), undisturbed)
 
 

@@ -13,9 +13,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from training_workloads.recipes.scripts import TORCHRUN
 from training_workloads.run_local.local_plan import LocalRun, write_hosts
 from training_workloads.run_local.runner import planned, run_planned
-from training_workloads.run_local.torchrun_plan import TORCHRUN
 from training_workloads.validation import InputError
 
 __all__ = ["Launch", "launch", "output_of", "process_of"]
