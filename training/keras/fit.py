@@ -164,7 +164,8 @@ class Fit:
             self._fingerprint = ""
             say(
                 "warning: the same sample, read twice, has another content, so a resumed run is not exact; draw from "
-                "the second parameter of the function of batches(), or give the operations of a data set a seed"
+                "a second parameter of the function or the '__getitem__' that batches() gets, or give the "
+                "operations of a data set a seed"
             )
         elif len(set(ranks.current().gather(self._fingerprint, "fingerprints"))) > 1:
             raise UserError(

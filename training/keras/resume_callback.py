@@ -242,7 +242,7 @@ class _Counters:
 
 def _every(given: str | Every) -> Every:
     try:
-        return every(given) if isinstance(given, str) else given
+        return given if isinstance(given, Every) else every(str(given))
     except argparse.ArgumentTypeError as error:
         raise UserError(f"'checkpoint_every' {error}") from error
 

@@ -139,6 +139,11 @@ class DatasetSource:
         Raises:
             UserError: The samples do not fill a step.
         """
+        if not callable(make):
+            raise UserError(
+                f"'make' is {type(make).__name__}, which is no function; give one that takes an epoch and 'own', and "
+                "returns the batches of that epoch"
+            )
         self.samples, self.batch_size, self._make = samples, batch_size, make
         _check_steps(samples, batch_size)
 
@@ -182,7 +187,20 @@ class DatasetSource:
 
     def _whole(self) -> tf.data.Dataset:
         """Return the batches of the first epoch as if this rank were alone: the same on every rank."""
-        return self._make(tf.constant(0, tf.int64), lambda samples: samples)
+        asked = []
+
+        def own(samples: tf.data.Dataset) -> tf.data.Dataset:
+            asked.append(samples)
+            return samples
+
+        batches = self._make(tf.constant(0, tf.int64), own)
+        if not asked:
+            raise UserError(
+                "the function given to dataset() has not called its second parameter, so that every rank would train "
+                "all samples, and from the first again after a restart; give it the samples of the epoch, and make the "
+                "batches of what it returns"
+            )
+        return batches
 
     def _epoch(self, epoch: tf.Tensor, trained: tf.Tensor, steps: tf.Tensor) -> tf.data.Dataset:
         def own(samples: tf.data.Dataset) -> tf.data.Dataset:
@@ -202,7 +220,13 @@ def of(
     x, *rest = data
     is_alone = all(part is None for part in rest)
     if is_alone and _has_items(x) and batch_size is None:
-        return NumberedSource(_of_batches(x), samples=len(x), batch_size=1, seed=seed, in_batches=True)
+        return NumberedSource(_of_batches(x, seed=seed), samples=len(x), batch_size=1, seed=seed, in_batches=True)
+    if isinstance(x, tf.data.Dataset | Iterator):
+        raise UserError(
+            f"the data are {type(x).__name__}, which can only be read from its beginning; give resume.dataset(make, "
+            "samples=…, batch_size=…) with a function that makes the data set, or give batches() a function from a "
+            "number to a sample"
+        )
     if batch_size is None:
         raise UserError(
             f"'batch_size' is None, and the data are {type(x).__name__}; give the samples per step and rank"
@@ -246,12 +270,8 @@ def _of_function(sample: Callable[..., Any], *, seed: int, workers: int) -> Read
             how far a thread reads ahead.
         workers: Threads.
     """
-    draws = _takes_random(sample)
+    read_one = _drawing(sample, seed)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="samples") if workers > 1 else None
-
-    def read_one(number: int, epoch: int) -> Any:
-        given = (number, np.random.default_rng([seed, epoch, number])) if draws else (number,)
-        return _tuples(sample(*given))
 
     def read(numbers: NDArray[Any], epoch: int) -> Any:
         each = (pool.map if pool else map)(lambda number: read_one(int(number), epoch), numbers)
@@ -260,9 +280,21 @@ def _of_function(sample: Callable[..., Any], *, seed: int, workers: int) -> Read
     return read
 
 
-def _of_batches(batches: Any) -> Read:
+def _of_batches(batches: Any, *, seed: int) -> Read:
     """Return how to read an object whose items are batches, such as a `keras.utils.Sequence`."""
-    return lambda numbers, _: tf.nest.map_structure(_as_keras, _tuples(batches[int(numbers[0])]))
+    read_one = _drawing(batches.__getitem__, seed)
+    return lambda numbers, epoch: tf.nest.map_structure(_as_keras, read_one(int(numbers[0]), epoch))
+
+
+def _drawing(sample: Callable[..., Any], seed: int) -> Callable[[int, int], Any]:
+    """Return a function from a number and an epoch to a sample, with a generator of the two if it takes one."""
+    draws = _takes_random(sample)
+
+    def read_one(number: int, epoch: int) -> Any:
+        given = (number, np.random.default_rng([seed, epoch, number])) if draws else (number,)
+        return _tuples(sample(*given))
+
+    return read_one
 
 
 def _check_steps(samples: int, batch_size: int) -> None:

@@ -100,7 +100,9 @@ def _draw_panel(axes: Axes, panel: str, history: Sequence[Mapping[str, Any]]) ->
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
     # An epoch without a finite loss has no point.
     for name in dict.fromkeys(name for point in history for name in point[panel]):
-        known = [(point["epoch"], point[panel][name]) for point in history if name in point[panel]]
+        known = [(point["epoch"], point[panel][name]) for point in history if point[panel].get(name) is not None]
+        if not known:
+            continue
         epochs, values = zip(*known, strict=True)
         marker = "o" if len(known) <= _MANY_EPOCHS else None
         label = f"{name} {values[-1]:.3f}"

@@ -107,15 +107,15 @@ def _are_rows(rows: NDArray[Any] | None, vector: NDArray[np.float32]) -> bool:
     return rows is not None and rows.dtype == vector.dtype and len(rows.shape) == 2 and rows.shape[1:] == vector.shape
 
 
-def check_folder(output: Path) -> None:
-    """Reject a folder of checkpoints in which none can be written."""
+def check_folder(output: Path, *, option: str = "--output-dir") -> None:
+    """Reject a folder of checkpoints in which none can be written, by the option that names it."""
     for path, kind in ((output / FOLDER, "folder"), (output / FOLDER / checkpoint.POINTER, "file")):
         if path.exists() and path.is_dir() != (kind == "folder"):
             raise UserError(
                 f"the output folder is {output}, where {path.relative_to(output)} is not a {kind}; rename it, or give "
                 "another one"
             )
-    files.make_writable(output, FOLDER)
+    files.make_writable(output, FOLDER, option=option)
 
 
 def check_settings(output: Path, given: Mapping[str, Any], written: Mapping[str, Any]) -> None:

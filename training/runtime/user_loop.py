@@ -131,7 +131,7 @@ class UserLoop:
 
     def _read(self, arrays: list[NDArray[Any]]) -> dict[str, Any]:
         """Return the metadata of the newest checkpoint, empty without one, and add its arrays; on rank zero alone."""
-        check_folder(self._output)
+        check_folder(self._output, option="output")
         found = checkpoint.newest(self._output / FOLDER)
         if found is None:
             return {}

@@ -85,7 +85,7 @@ class ResumableRun:
         if type(self._keep) is not int or self._keep < 1:
             raise UserError(f"'keep_checkpoints' is {self._keep!r}; give a whole number, 1 or more")
         try:
-            self._every = every(self._checkpoint_every)
+            self._every = every(str(self._checkpoint_every))
         except argparse.ArgumentTypeError as error:
             raise UserError(f"'checkpoint_every' {error}") from error
 
@@ -152,6 +152,7 @@ class ResumableRun:
         try:
             on_all_ranks(lambda: self._begin(epochs))
             while self._loop.position.epoch < epochs and not self._ends:
+                self._reads_batches = False
                 yield self._loop.position.epoch
                 on_all_ranks(self._end_epoch)
             on_all_ranks(lambda: self._loop.finish(self._capture, {}))
@@ -174,6 +175,7 @@ class ResumableRun:
             loader: From `loader`, or with the `sampler` of this run.
         """
         on_all_ranks(lambda: self._check(loader))
+        self._reads_batches = True
         loop, sampler = self._loop, self._sampler
         first, steps = sampler.done, len(sampler) // sampler.batch_size
         batches = self._started(loader)
@@ -275,6 +277,11 @@ class ResumableRun:
         self._sampler.position = self._loop.position
 
     def _end_epoch(self) -> None:
+        if not self._reads_batches:
+            raise UserError(
+                "an epoch of run.epochs() has ended without run.batches(), so that no step was counted, and nothing "
+                "would be saved; write 'for batch in run.batches(loader):' in place of 'for batch in loader:'"
+            )
         self._loop.after_epoch(self._capture, self._logged.end_epoch(), is_complete=self._stepped)
         self._sampler.position = self._loop.position
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from training.keras import sources
 from training.runtime import ranks
+from training.runtime.errors import UserError
 from training.runtime.position import Position
 
 SAMPLES, BATCH = 60, 4
@@ -107,3 +108,45 @@ def test_lists_are_arrays_or_several_inputs() -> None:
     inputs = [np.zeros((SAMPLES, 2)), np.zeros((SAMPLES, 3))]
     source = sources.of((inputs, [0] * SAMPLES, None), batch_size=BATCH, samples=None, seed=1, workers=1)
     assert tf.nest.map_structure(np.shape, source.example()) == (((4, 2), (4, 3)), (4,))
+
+
+class Noisy(tf.keras.utils.Sequence):
+    """Batches whose noise is of the generator that each gets."""
+
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, number: int, random: Any) -> Any:
+        return random.normal(size=(4, 2)) + number
+
+
+def test_a_sequence_may_draw_from_a_generator_of_the_batch_and_the_epoch() -> None:
+    source = sources.of((Noisy(), None, None), batch_size=None, samples=None, seed=1, workers=1)
+    first, again = ([batch.numpy() for batch in source.dataset(Position, endless=False)] for _ in range(2))
+    assert np.array_equal(first, again)
+    next_epoch = Position().after_epoch()
+    assert not np.array_equal(sorted_sums(first), sorted_sums(source.dataset(lambda: next_epoch, endless=False)))
+
+
+def sorted_sums(batches: Any) -> list[float]:
+    return sorted(float(np.sum(batch)) for batch in batches)
+
+
+def test_rejects_a_data_set_whose_samples_are_not_dealt_out() -> None:
+    source = sources.DatasetSource(
+        lambda epoch, own: tf.data.Dataset.range(SAMPLES).batch(BATCH), samples=SAMPLES, batch_size=BATCH
+    )
+    with pytest.raises(UserError, match="has not called its second parameter, so that every rank would train all"):
+        source.example()
+
+
+def test_rejects_a_data_set_in_place_of_a_function() -> None:
+    with pytest.raises(UserError, match=r"'make' is .*Dataset, which is no function; give one that takes an epoch and"):
+        sources.DatasetSource(tf.data.Dataset.range(SAMPLES), samples=SAMPLES, batch_size=BATCH)
+
+
+@pytest.mark.parametrize("data", [iter(range(3)), tf.data.Dataset.range(3)])
+@pytest.mark.parametrize("batch_size", [None, 4])
+def test_rejects_data_that_can_only_be_read_from_the_beginning(data: Any, batch_size: int | None) -> None:
+    with pytest.raises(UserError, match=r"can only be read from its beginning; give resume\.dataset\(make, "):
+        sources.of((data, None, None), batch_size=batch_size, samples=3, seed=1, workers=1)

@@ -61,6 +61,15 @@ def test_the_picture_of_a_last_epoch_without_a_loss_has_the_losses_before() -> N
     assert np.asarray(accuracy.lines[0].get_xdata()).tolist() == [1, 2, 3]
 
 
+def test_the_picture_of_a_loss_that_is_not_finite_has_the_other_lines() -> None:
+    # As results.json has it: JSON has no such number.
+    given = results(2, 2, 2)
+    for point in given["history"]:
+        point["loss"] = {"training": None, "validation": 0.5}
+    loss, _ = curve_picture.figure("digits", given).axes
+    assert [line.get_label() for line in loss.lines] == ["validation 0.500"]
+
+
 @pytest.mark.parametrize(("sizes", "shown"), [((1,), "1 rank,"), ((2, 4, 3, 3), "2 to 4 ranks,")])
 def test_the_picture_names_every_number_of_ranks(sizes: tuple[int, ...], shown: str) -> None:
     assert words(curve_picture.figure("job", results(*sizes)))[1].startswith(shown)

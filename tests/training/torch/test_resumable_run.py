@@ -237,9 +237,10 @@ def test_rejects_a_data_set_or_an_order_in_which_it_cannot_resume(
     assert "'shuffle' is True, but the run decides the order" in error_of(
         capsys, lambda: run.loader(Points(), 2, shuffle=True)
     )
-    run.loader(Points(), 2)
+    run_loader = run.loader(Points(), 2)
     assert "and gets a second one; join the data sets" in error_of(capsys, lambda: run.loader(Points(), 2))
     for _ in run.epochs(1):
+        next(iter(run.batches(run_loader)))
         other = DataLoader(TensorDataset(torch.zeros(48, 4)), 2, shuffle=True)
         assert "has the order of RandomSampler, which a resumed run would not find again; make it by" in error_of(
             capsys, partial(list, run.batches(other))
@@ -253,14 +254,16 @@ def test_rejects_calls_in_another_order(tmp_path: Path, capsys: pytest.CaptureFi
     assert "the run has no data yet; call run.loader" in error_of(capsys, lambda: list(run.epochs(1)))
     loader = run.loader(Points(), 2)
     assert "call run.batches within 'for epoch in run.epochs" in error_of(capsys, lambda: list(run.batches(loader)))
-    list(run.epochs(1))
+    for _ in run.epochs(1):
+        list(run.batches(loader))
     assert "called a second time" in error_of(capsys, lambda: list(run.epochs(2)))
 
 
 def finish(output: Path, **keywords: Any) -> ResumableRun:
     run = simple(output, **keywords)
-    run.loader(Points(), 2)
-    list(run.epochs(1))
+    loader = run.loader(Points(), 2)
+    for _ in run.epochs(1):
+        list(run.batches(loader))
     return run
 
 
@@ -291,3 +294,19 @@ def test_rejects_ranks_that_are_not_connected(
         "WORLD_SIZE is 2, but the script has not connected its ranks; call torch.distributed.init_process"
         in error_of(capsys, lambda: simple(tmp_path))
     )
+
+
+def test_rejects_a_loop_over_the_loader_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = simple(tmp_path)
+    run.loader(Points(), 2)
+    assert "has ended without run.batches(), so that no step was counted" in error_of(
+        capsys, lambda: list(run.epochs(2))
+    )
+
+
+def test_rejects_a_number_without_a_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(SystemExit):
+        ResumableRun(tmp_path, model=model, optimizer=optimizer, checkpoint_every=5)  # type: ignore[arg-type]
+    assert "'checkpoint_every' is '5'; give a whole number of steps, epochs or minutes" in capsys.readouterr().err
