@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from . import checkpoint, ranks, stop_request
 from .distributed import flat
-from .rank_checkpoint import FOLDER
+from .rank_checkpoint import FOLDER, names_of
 from .ranks import Variable
 
 
@@ -65,7 +65,7 @@ class CheckpointWriter:
         rows = ranks.current().rows(flat(per_rank), "per rank") if per_rank else None
         if ranks.rank() == 0:
             arrays = [variable.numpy() for variable in variables] + ([] if rows is None else [rows])
-            self.save_arrays(arrays, step, {**metadata, "names": [variable.name for variable in variables]})
+            self.save_arrays(arrays, step, {**metadata, "names": names_of(variables)})
 
     def save_arrays(self, arrays: Sequence[NDArray[Any]], step: int, metadata: Mapping[str, Any]) -> None:
         """Begin to write arrays that training no longer changes; on the other ranks it does nothing."""

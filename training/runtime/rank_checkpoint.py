@@ -36,10 +36,7 @@ def resume(
 
     Raises:
         UserError: The checkpoints are those of another run or program, or none can be written; on every rank.
-        ValueError: Two variables have the same name.
     """
-    if twice := [name for name, count in Counter(variable.name for variable in variables).items() if count > 1]:
-        raise ValueError(f"a name of two variables: {', '.join(twice)}; a checkpoint keeps them by their names")
     # Rank zero alone reads, so that no rank resumes from an older file or stops alone at a damaged one.
     written, rows = on_rank_zero(lambda: _read(output, variables, per_rank, settings, names))
     # The values that rank zero has read, or drawn at random, reach the others here.
@@ -69,10 +66,22 @@ def _read(
     if len(arrays) != len(found.metadata["names"]) or (per_rank and not _are_rows(rows, flat(per_rank))):
         raise another_program(output)
     named = dict(zip(found.metadata["names"], arrays, strict=True))
-    check_arrays(output, {variable.name: np.asarray(variable.numpy()) for variable in variables}, named)
-    for variable in variables:
-        variable.assign(named[variable.name])
+    own = dict(zip(names_of(variables), variables, strict=True))
+    check_arrays(output, {name: np.asarray(variable.numpy()) for name, variable in own.items()}, named)
+    for name, variable in own.items():
+        variable.assign(named[name])
     return found.metadata, rows
+
+
+def names_of(variables: Sequence[Variable]) -> list[str]:
+    """Return a name for each variable, with a number where another has it too, such as in two heads of a network."""
+    count: Counter[str] = Counter()
+    names = []
+    for variable in variables:
+        count[variable.name] += 1
+        number = count[variable.name]
+        names.append(f"{variable.name} {number}" if number > 1 else variable.name)
+    return names
 
 
 def check_arrays(output: Path, given: Mapping[str, NDArray[Any]], written: Mapping[str, NDArray[Any]]) -> None:

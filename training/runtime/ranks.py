@@ -15,7 +15,7 @@ class Variable(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in a checkpoint, which no other variable of the network has."""
+        """The name in a checkpoint."""
 
     @property
     def shape(self) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from training.runtime import checkpoint, rank_checkpoint
 from training.runtime.errors import UserError
-from training.runtime.rank_checkpoint import check_arrays, check_folder, check_settings, resume
+from training.runtime.rank_checkpoint import check_arrays, check_folder, check_settings, names_of, resume
 
 METADATA = {
     "settings": {"--seed": 1},
@@ -176,9 +176,14 @@ def test_variables_of_one_shape_that_changed_places_are_restored_by_their_names(
     assert (query.numpy().tolist(), key.numpy().tolist()) == ([2, 2], [1, 1])
 
 
-def test_two_variables_of_one_name_are_an_error_of_the_program(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="a name of two variables: weights:0; a checkpoint keeps them by their names"):
-        resume(tmp_path, [weights(), weights()], {"--seed": 1})
+@pytest.mark.usefixtures("alone")
+def test_two_variables_of_one_name_keep_their_order(tmp_path: Path) -> None:
+    names = ["weights:0", "weights:0 2"]
+    write(tmp_path, [np.ones(2, np.float32), np.full(2, 2, np.float32)], {**METADATA, "names": names})
+    first, second = weights(), weights()
+    assert names_of([first, second]) == names
+    resume(tmp_path, [first, second], {"--seed": 1})
+    assert (first.numpy().tolist(), second.numpy().tolist()) == ([1, 1], [2, 2])
 
 
 def test_names_that_differ_are_in_the_error() -> None:
